@@ -1,0 +1,28 @@
+"""EQTY lineage for DeepAgents: a LangChain callback handler that records a deep agent's run."""
+
+from eqty_lineage.langchain import (
+    UNCLAIMED,
+    AssetSink,
+    EqtyCallbackHandler,
+    PathExtractor,
+    StateExtractor,
+    eqty_tool,
+)
+
+from eqty_lineage.deepagents.extractors import SkillExtractor, TodoListExtractor, VirtualFileExtractor
+from eqty_lineage.deepagents.handler import EqtyDeepAgentsHandler
+from eqty_lineage.deepagents.recording.sdk import ConfigurationError
+
+__all__ = [
+    "UNCLAIMED",
+    "AssetSink",
+    "ConfigurationError",
+    "EqtyCallbackHandler",
+    "EqtyDeepAgentsHandler",
+    "PathExtractor",
+    "SkillExtractor",
+    "StateExtractor",
+    "TodoListExtractor",
+    "VirtualFileExtractor",
+    "eqty_tool",
+]

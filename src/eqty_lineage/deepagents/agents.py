@@ -1,0 +1,76 @@
+"""Which agent a run starts, and what the asset of an agent holds.
+
+An agent's graph run is told from any other chain by what spawned it (the ``task`` tool) or by an ``lc_agent_name``
+that differs from the one its surroundings carry. A runnable, a plain graph or a model chain called inside a tool
+carries its agent's name and is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from eqty_lineage.deepagents.lanes import NAMESPACE
+from eqty_lineage.deepagents.runs import Kind
+
+if TYPE_CHECKING:
+    from eqty_lineage.deepagents.runs import OpenRun
+
+AGENT_NAME: Final = "lc_agent_name"
+_INTEGRATION: Final = "ls_integration"
+_AGENT_INTEGRATIONS: Final = frozenset({"deepagents", "langchain_create_agent"})
+_VERSIONS: Final = "lc_versions"
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A subagent that a run starts: its name, the key of its lane, and the tool call that delegated to it."""
+
+    agent: str
+    key: str
+    caller: OpenRun | None
+
+
+def started_by(parent: OpenRun | None, metadata: Mapping[str, Any]) -> Started | None:
+    """Return the subagent that a chain run under ``parent`` starts, or ``None``."""
+    if parent is None:
+        return None
+    own = _text(metadata.get(AGENT_NAME))
+    caller = parent if parent.kind is Kind.TOOL else None
+    is_own_name = own is not None and own != parent.lane.named
+    delegated = _text(parent.arguments.get("subagent_type")) if _is_task(parent) else None
+    agent = own if is_own_name else delegated
+    if agent is None:
+        return None
+    namespace = metadata.get(NAMESPACE)
+    if not isinstance(namespace, str) or not namespace:
+        namespace = f"{parent.lane.key}|{agent}:{parent.tool_call_id or parent.root.turn}"
+    return Started(agent, namespace, caller)
+
+
+def is_agent(metadata: Mapping[str, Any]) -> bool:
+    """Whether a run's metadata says that it is an agent."""
+    return _text(metadata.get(AGENT_NAME)) is not None or metadata.get(_INTEGRATION) in _AGENT_INTEGRATIONS
+
+
+def agent_payload(name: str, metadata: Mapping[str, Any], config: Mapping[str, Any], *, nested: bool) -> dict[str, Any]:
+    """Return the content of an ``Agent`` asset: nothing in it depends on when or how often the agent runs."""
+    payload: dict[str, Any] = {"name": name, "role": "subagent" if nested else "deep agent"}
+    framework = _text(metadata.get(_INTEGRATION))
+    if framework is not None:
+        payload["framework"] = framework
+    versions = metadata.get(_VERSIONS)
+    if isinstance(versions, Mapping):
+        payload["versions"] = {str(package): str(version) for package, version in sorted(versions.items())}
+    if config:
+        payload["config"] = dict(config)
+    return payload
+
+
+def _is_task(run: OpenRun) -> bool:
+    return run.kind is Kind.TOOL and run.name == "task" and isinstance(run.arguments, Mapping)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,405 @@
+"""The one room that knows the private members of ``EqtyCallbackHandler`` (eqty-lineage-langchain 0.2.5).
+
+The base handler works out which computations there are and what they use; it would register each asset and statement
+as it goes. Here its hooks are overridden so that the same logic only *drafts* them into a :class:`Frame`, which the
+handler completes and hands to a recorder. ``tests/contract/test_base_handler.py`` asserts every private name and
+signature used, so that an upgrade fails loudly instead of drifting.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+
+from eqty_lineage.langchain import UNCLAIMED, EqtyCallbackHandler, StateExtractor
+
+from eqty_lineage.deepagents import payloads
+from eqty_lineage.deepagents.clock import next_sequence, now
+from eqty_lineage.deepagents.facts import (
+    Asset,
+    AssetId,
+    Computation,
+    Gap,
+    Status,
+    Why,
+    files_metadata,
+)
+from eqty_lineage.deepagents.payloads import plain, serialise
+from eqty_lineage.deepagents.recording import sdk
+from eqty_lineage.deepagents.sinks import Place, StateSink
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from langchain_core.outputs import LLMResult
+
+    from eqty_lineage.deepagents.runs import OpenRun, Root
+
+VOCABULARY: Final = 1
+"""Version of the words a manifest uses; see ``docs/manifest.md``."""
+
+
+class Ending(Enum):
+    """How an exception ends a run."""
+
+    FAILED = auto()
+    PAUSED = auto()
+    """LangGraph's control flow: the run is resumed or goes on elsewhere, and nothing is recorded for it here."""
+    STOPPED = auto()
+    """The caller went away: cancelled, or stopped reading a stream."""
+
+    @classmethod
+    def of(cls, error: BaseException) -> Ending:
+        """Tell a failure from control flow, by class name because langgraph is not imported."""
+        names = {kind.__name__ for kind in type(error).__mro__}
+        if "GraphBubbleUp" in names:
+            return cls.PAUSED
+        return cls.STOPPED if names & {"GeneratorExit", "CancelledError"} else cls.FAILED
+
+
+@dataclass(slots=True)
+class Frame:
+    """What one callback records: filled by the base handler's logic and this package's, then handed on whole."""
+
+    run: OpenRun
+    place: Place
+    assets: list[Asset] = field(default_factory=list)
+    computations: list[Computation] = field(default_factory=list)
+    manifests: list[str] = field(default_factory=list)
+    carried: list[AssetId] = field(default_factory=list)
+    created: list[AssetId] = field(default_factory=list)
+    response: LLMResult | None = None
+    state: AssetId | None = None
+
+
+class BaseRoom(EqtyCallbackHandler):
+    """``EqtyCallbackHandler`` with every registration turned into a draft."""
+
+    _frame: Frame | None = None
+
+    # --- what the handler asks of this room
+
+    @contextlib.contextmanager
+    def drafting(self, run: OpenRun, place: Place) -> Iterator[Frame]:
+        """Collect what the base handler drafts for ``run``; to be used under the lock.
+
+        The base keeps per-handler state that belongs to one conversation or one root; it is set here for the frame.
+        """
+        frame = Frame(run, place)
+        outer, self._frame = self._frame, frame
+        self._framework = run.root.framework
+        self._path_versions = run.root.conversation.path_versions
+        self._path_latest = run.root.conversation.path_latest
+        # a second context, or another run, needs the tool's asset again
+        self._tool_cids.clear()
+        self._retriever_cids.clear()
+        try:
+            yield frame
+        finally:
+            run.root.framework = self._framework
+            self._frame = outer
+
+    def is_tracked(self, run_id: UUID) -> bool:
+        """Whether the base handler will make a computation of this run."""
+        return run_id in self._runs
+
+    def kind_of(self, run_id: UUID) -> str:
+        """Return the ``computation_type`` a tracked run will have."""
+        return str(self._runs[run_id]["kind"])
+
+    def add_inputs(self, run_id: UUID, cids: list[AssetId]) -> None:
+        """Make assets inputs of a run that has started."""
+        tracked = self._runs.get(run_id)
+        if tracked is not None:
+            inputs = tracked["inputs"]
+            inputs.extend(cid for cid in dict.fromkeys(cids) if cid not in inputs)
+
+    def input_of(self, run_id: UUID) -> AssetId | None:
+        """Return the asset of what a tracked run was called with."""
+        tracked = self._runs.get(run_id)
+        return None if tracked is None else tracked.get("state_in")
+
+    def release(self, run_ids: list[UUID]) -> None:
+        """Drop what the base keeps of runs that will not end."""
+        for run_id in run_ids:
+            self._runs.pop(run_id, None)
+            self._parents.pop(run_id, None)
+            self._forget_run(run_id)
+        self._sibling_outputs.pop(None, None)
+        self._fallback_steps.pop(None, None)
+
+    def push(self, context: Any) -> None:
+        """Register a context with the integrity service, if one is configured."""
+        EqtyCallbackHandler._register_context(self, context)  # noqa: SLF001 - the hook below is what the base calls
+
+    def target_for(self, thread: str | None, name: str) -> sdk.Target:
+        """Return the context a root run goes to: its thread's child, under the open ``graph_context`` if there is one."""
+        parent = sdk.active_context() or self._root_context
+        return sdk.Target(parent, thread, name, self._thread_contexts, self._thread_context_lock)
+
+    def name_of(self, run_id: UUID) -> str:
+        """Return the name a tracked run is recorded under."""
+        tracked = self._runs.get(run_id)
+        return "model" if tracked is None else str(tracked["name"])
+
+    def gaps_asset(self, gaps: list[Gap], count: int) -> Asset:
+        """Return the asset that holds a root run's gaps."""
+        data = serialise({"gaps": [gap.as_json() for gap in gaps], "count": count})
+        fields = {"name": "gaps", "description": "What this run could not record.", "assetType": "Dataset"}
+        return Asset(sdk.cid_of(data), sdk.metadata_json(fields), data, "gaps")
+
+    @property
+    def has_service(self) -> bool:
+        """Whether an integrity service is configured."""
+        return self._ig_service is not None
+
+    # --- drafts
+
+    def draft(
+        self, kind: str, payload: Any, name: str, description: str, metadata: Mapping[str, Any] | None = None
+    ) -> AssetId:
+        """Draft an asset whose content is a payload as the SDK would serialise it."""
+        return self.draft_bytes(kind, serialise(payload), name, description, metadata)
+
+    def draft_bytes(
+        self, kind: str, data: bytes, name: str, description: str, metadata: Mapping[str, Any] | None = None
+    ) -> AssetId:
+        """Draft an asset whose content is ``data``."""
+        return self.draft_known(kind, sdk.cid_of(data), data, name, description, metadata)
+
+    def draft_known(
+        self,
+        kind: str,
+        cid: AssetId,
+        data: bytes | None,
+        name: str,
+        description: str,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> AssetId:
+        """Draft an asset whose CID is known; without ``data`` its content is in the store already, or never will be.
+
+        An asset that this root run has drafted before is not drafted again.
+        """
+        frame = self._require_frame()
+        text = sdk.metadata_json({"name": name, "description": description, **(metadata or {}), "assetType": kind})
+        enqueued = frame.run.root.enqueued
+        if (cid, text) not in enqueued:
+            enqueued.add((cid, text))
+            frame.assets.append(Asset(cid, text, data, name))
+        return cid
+
+    def _require_frame(self) -> Frame:
+        if self._frame is None:
+            message = "the base handler recorded something outside a callback"
+            raise RuntimeError(message)
+        return self._frame
+
+    # --- hooks of the base handler
+
+    def _asset_factory(self, asset_type: Any) -> Any:
+        return _DraftFactory(self, asset_type._asset_type.value)  # noqa: SLF001 - the SDK has no public name for it
+
+    def _finalize(self, name: str, kind: str, input_cids: list[Any], output_cids: list[Any]) -> None:
+        frame = self._require_frame()
+        run = frame.run
+        outputs = _ids(output_cids)
+        if not outputs:
+            # the SDK refuses a computation without outputs; a retrieval without hits happened all the same
+            outputs = [self.draft("Dataset", {"documents": []}, f"{name}: no documents", "An empty result.")]
+        inputs = [cid for cid in _ids(input_cids) if cid not in outputs]
+        if len(inputs) < len(_ids(input_cids)):
+            self.note_gap(run.root, Gap(Why.SELF_INPUT, name, run.lane.label))
+        fields: dict[str, Any] = {
+            "name": name,
+            "computation_type": kind,
+            "framework": self._framework or "langchain",
+            "sequence": next_sequence(),
+            "agent": run.lane.agent,
+            "lane": run.lane.key,
+            **self._identity(run),
+            "status": Status.ERROR.value if kind.endswith("_error") else run.status.value,
+            "started_at": run.started_at,
+            "ended_at": now(),
+        }
+        if run.tool_call_id is not None:
+            fields["tool_call_id"] = run.tool_call_id
+        if run.uses:
+            fields["files"] = files_metadata([use for use in run.uses if use.cid in inputs or use.cid in outputs])
+        if run.parent is None and run.recorded and kind.removesuffix("_error") == self._kind_of_root(run):
+            fields["recorder"] = self.recorder_name
+            fields["vocabulary"] = VOCABULARY
+        frame.computations.append(Computation(tuple(inputs), tuple(outputs), sdk.metadata_json(fields), name))
+
+    recorder_name = "eqty-lineage-deepagents"
+
+    @staticmethod
+    def _kind_of_root(run: OpenRun) -> str:
+        return {"chain": "graph", "model": "chat_model", "tool": "tool", "retriever": "retriever"}[run.kind.value]
+
+    @staticmethod
+    def _identity(run: OpenRun) -> dict[str, str | None]:
+        parent = run.nearest_recorded()
+        return {
+            "run_id": str(run.run_id),
+            "parent_run_id": None if parent is None else str(parent.run_id),
+            "root_run_id": str(run.root.run_id),
+        }
+
+    def _finalize_error(self, run: dict[str, Any], error: BaseException) -> AssetId | None:
+        payload = {"error": type(error).__name__, "message": payloads.text_of(error)}
+        name = run["name"]
+        cid = self.draft("Dataset", payload, f"{name}: error", f"Failure raised by '{name}'.")
+        self._finalize(name, f"{run['kind']}_error", run.get("inputs", []), [cid])
+        return cid
+
+    def _record_failure(self, run: dict[str, Any] | None, error: BaseException) -> None:
+        if run is None or Ending.of(error) is not Ending.STOPPED:
+            super()._record_failure(run, error)
+            return
+        name = run["name"]
+        payload = {"stopped": type(error).__name__}
+        cid = self.draft("Dataset", payload, f"{name}: stopped", f"'{name}' was stopped before it was done.")
+        self._finalize(name, run["kind"], run.get("inputs", []), [cid])
+
+    def _register_state(
+        self, obj: Any, name: str, description: str, extra: dict[str, Any] | None = None
+    ) -> tuple[Any, list[Any], list[Any]]:
+        frame = self._require_frame()
+        sink = StateSink(self._verbose_metadata(extra or {}), frame.place, frame.run, self, obj)
+        if obj is None:
+            # as in the base: None means "no state update", and the SDK cannot hash it
+            obj = {"state_update": None, "produced_by": name}
+        payload = plain(obj, lambda path, value, in_command: self._claim(path, value, sink, in_command=in_command))
+        if frame.place.is_state:
+            payload = _as_occurrence(payload, frame)
+        elif frame.place is Place.RESULT and sdk.cid_of(serialise(payload)) == frame.run.input_cid:
+            payload = {"result": payload}
+        frame.state = self.draft("Dataset", payload, name, description, sink.metadata)
+        carried = [*_ids(sink.carried), *frame.carried]
+        created = [*_ids(sink.created), *frame.created]
+        return SimpleNamespace(cid=frame.state), carried, [cid for cid in created if cid not in carried]
+
+    def _claim(self, path: tuple[str, ...], value: Any, sink: StateSink, *, in_command: bool) -> Any:
+        sink.look_at(path, in_command=in_command)
+        for extractor in self._extractors:
+            try:
+                with self._context_for(extractor, sink):
+                    claimed = extractor.extract(path, value, sink)
+            except Exception as error:  # noqa: BLE001 - a broken extractor must not take down the run
+                what = f"{type(extractor).__name__} at {'.'.join(path)}: {type(error).__name__}"
+                self.note_gap(sink.run.root, Gap(Why.EXTRACTOR, what, sink.run.lane.label))
+                continue
+            if claimed is not UNCLAIMED:
+                return claimed
+        return UNCLAIMED
+
+    def _context_for(self, extractor: StateExtractor, sink: StateSink) -> contextlib.AbstractContextManager[Any]:
+        """A user's extractor registers with the SDK itself: make sure that it lands in this run's context."""
+        if type(extractor).__module__.startswith("eqty_lineage."):
+            return contextlib.nullcontext()
+        return sink.run.root.target.activated()
+
+    def _verbose_metadata(self, fields: dict[str, Any]) -> dict[str, Any]:
+        if not self.verbose:
+            return {}
+        return dict(super()._verbose_metadata(plain(self._redact(plain(fields)))))
+
+    @classmethod
+    def _caller_metadata(cls, metadata: dict[str, Any] | None) -> dict[str, Any]:
+        return dict(super()._caller_metadata(plain(metadata or {})))
+
+    @classmethod
+    def _sampling_params(cls, params: dict[str, Any] | None) -> dict[str, Any]:
+        return dict(super()._sampling_params(plain(params or {})))
+
+    def _agent_boundary(self, run_id: Any, parent_run_id: Any, metadata: Any) -> str | None:
+        del run_id, parent_run_id, metadata
+        run = self._require_frame().run
+        return run.lane.agent if run.starts_agent else None
+
+    def _predecessor_outputs(self, parent_run_id: UUID | None, step: int) -> list[Any]:
+        """Return what the step before left, or for a first step what its graph, agent or tool was called with."""
+        outputs = list(super()._predecessor_outputs(parent_run_id, step))
+        if not outputs:
+            enclosing = self._enclosing_node(parent_run_id)
+            if enclosing is not None and enclosing.get("state_in") is not None:
+                outputs.append(enclosing["state_in"])
+        return outputs
+
+    def _import_integrity_manifests(self, response: LLMResult) -> None:
+        del response
+        frame = self._require_frame()
+        for message in _messages(frame.response):
+            manifest = getattr(message, "response_metadata", {}).get("eqty_integrity_manifest")
+            if isinstance(manifest, Mapping):
+                text = json.dumps(plain(manifest), sort_keys=True)
+                if text not in frame.manifests:
+                    frame.manifests.append(text)
+
+    def _wire_cid(self, response: LLMResult, key: str) -> Any:  # type: ignore[override] # static in the base
+        del response
+        frame = self._require_frame()
+        return None if frame.response is None else EqtyCallbackHandler._wire_cid(frame.response, key)  # noqa: SLF001
+
+    def _activate_thread_context(self, metadata: Any, agent_name: Any | None = None) -> None:
+        """Nothing: a run's context is chosen once, when its root starts."""
+
+    def _bind_context_to_root_run(self, parent_run_id: UUID | None) -> None:
+        """Nothing, for the same reason."""
+
+    def _register_context(self, context: Any = None) -> None:
+        """Nothing: the handler pushes the context once the root's statements are stored."""
+
+    def note_gap(self, root: Root | None, gap: Gap) -> None:
+        """Count a gap; the handler does."""
+        raise NotImplementedError
+
+
+class _DraftFactory:
+    """Stands in for an SDK asset factory."""
+
+    def __init__(self, room: BaseRoom, kind: str) -> None:
+        self._room = room
+        self._kind = kind
+
+    def from_object(self, obj: Any, name: str = "", description: str = "", **metadata: Any) -> Any:
+        return SimpleNamespace(cid=self._room.draft(self._kind, obj, name, description, metadata))
+
+    def from_cid(self, cid: Any, name: str = "", description: str = "", **metadata: Any) -> Any:
+        return SimpleNamespace(
+            cid=self._room.draft_known(self._kind, AssetId(str(cid)), None, name, description, metadata)
+        )
+
+    def from_path(self, path: Path, name: str = "", description: str = "", **metadata: Any) -> Any:
+        # the bytes are stored at once, because the file may change before a recorder gets to it
+        cid = sdk.snapshot(path)
+        return SimpleNamespace(cid=self._room.draft_known(self._kind, cid, None, name, description, metadata))
+
+
+def _ids(cids: list[Any]) -> list[AssetId]:
+    """Return CIDs as strings, each once; a user's extractor hands over the SDK's own objects."""
+    return list(dict.fromkeys(AssetId(str(cid)) for cid in cids))
+
+
+def _messages(response: LLMResult | None) -> list[Any]:
+    generations = [] if response is None else response.generations
+    return [getattr(generation, "message", None) for batch in generations for generation in batch]
+
+
+def _as_occurrence(payload: Any, frame: Frame) -> Any:
+    """Say which state this is, so that two equal states are two entities, the same ones in every run."""
+    run = frame.run
+    occurrence: dict[str, Any] = {
+        "of": run.occurrence,
+        "side": frame.place.side,
+        "turn": run.root.turn,
+    }
+    if isinstance(payload, dict) and "occurrence" not in payload:
+        return {**payload, "occurrence": occurrence}
+    return {"state": payload, "occurrence": occurrence}

@@ -1,0 +1,189 @@
+"""What the state keys of a deep agent stand for: files, plan and skills become assets of their own.
+
+An extractor claims its key at the top of a state and in the ``update`` of a ``Command``, nowhere else: the same name
+among a tool's arguments, or in a result that is not state, is somebody else's value. It knows a sink, not the handler.
+A value without the shape of DeepAgents' data is declined whole and stays in the payload as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from eqty_lineage.langchain import UNCLAIMED, AssetSink, StateExtractor
+
+from eqty_lineage.deepagents.facts import AssetId, FileUse, Gap, PlanRevision, Role, Version
+from eqty_lineage.deepagents import file_effects
+from eqty_lineage.deepagents.filesystem import contents
+from eqty_lineage.deepagents.filesystem.contents import Unreadable
+from eqty_lineage.deepagents.payloads import plain, serialise
+from eqty_lineage.deepagents.sinks import Place, StateSink
+
+if TYPE_CHECKING:
+    from eqty_lineage.deepagents.runs import OpenRun
+
+_STATUSES: Final = frozenset({"pending", "in_progress", "completed"})
+class VirtualFileExtractor(StateExtractor):
+    """``files``: each version of a file is a ``Document`` (or ``Media``); a map of path to CID stands in."""
+
+    def extract(self, key_path: tuple[str, ...], value: Any, sink: AssetSink) -> Any:
+        """Claim a DeepAgents filesystem. Entries whose bytes cannot be told are ``None`` in the stand-in."""
+        del key_path
+        if not isinstance(sink, StateSink) or sink.state_key != "files":
+            return UNCLAIMED
+        lane = sink.run.lane
+        if not contents.is_filesystem(value, plain_strings=lane.has_file_tools):
+            return UNCLAIMED
+        if sink.is_update:
+            return self._update(value, sink)
+        if sink.place is Place.RUN_IN:
+            return self._offer(value, sink)
+        if sink.place is Place.RUN_OUT and not lane.files.in_state:
+            return UNCLAIMED
+        return self._adopt(value, sink)
+
+    @staticmethod
+    def _adopt(files: Mapping[str, Any], sink: StateSink) -> dict[str, str | None]:
+        """A state is the truth: every file in it was there already."""
+        run = sink.run
+        adoption = run.lane.files.adopt(files, run.step if sink.place is Place.NODE_IN else None)
+        stand_in: dict[str, str | None] = dict.fromkeys(files)
+        for version, data in adoption.present:
+            sink.draft_version(version, data)
+            sink.carry(version.cid)
+            stand_in[version.path] = str(version.cid)
+            if data is not None:
+                run.uses.append(FileUse.of(version, Role.PRESENT))
+                _confirm(version, sink)
+        for path, why in adoption.unreadable:
+            sink.gap(why, path)
+        return stand_in
+
+    @staticmethod
+    def _offer(files: Mapping[str, Any], sink: StateSink) -> dict[str, str | None]:
+        """A graph is handed files: whether it takes them up shows in its first node's state."""
+        stand_in: dict[str, str | None] = dict.fromkeys(files)
+        for path, entry in files.items():
+            content = None if entry is None else contents.content_of(entry)
+            if content is None:
+                continue
+            if isinstance(content, Unreadable):
+                sink.gap(content.why, path)
+                continue
+            cid = sink.run.lane.files.cid_of(content.data)
+            stand_in[path] = str(cid)
+            sink.run.offered.append((path, cid, content.data))
+        return stand_in
+
+    @staticmethod
+    def _update(files: Mapping[str, Any], sink: StateSink) -> dict[str, str | None]:
+        """A tool or node changes files: what is new there, it made."""
+        run = sink.run
+        ticket = run.ticket
+        stand_in: dict[str, str | None] = dict.fromkeys(files)
+        for path, entry in files.items():
+            if ticket is not None and path != getattr(ticket.call, "path", None):
+                # releases up to 0.0.11 return the whole filesystem: only the file the call names is its work
+                stand_in[path] = _cid_in(entry, run)
+                continue
+            effect = run.lane.files.update(path, entry, run.step, ticket)
+            file_effects.apply(effect, sink, what=path)
+            stand_in[path] = _cid_in(entry, run)
+        return stand_in
+
+
+def _cid_in(entry: Any, run: OpenRun) -> str | None:
+    content = None if entry is None else contents.content_of(entry)
+    return None if content is None or isinstance(content, Unreadable) else str(run.lane.files.cid_of(content.data))
+
+
+def _confirm(version: Version, sink: StateSink) -> None:
+    """A file that the caller passed in is in the state: it is an input of the graph or agent it was passed to."""
+    for run in sink.run.ancestors():
+        if run.parent is None or run.starts_agent:
+            offered = [offer for offer in run.offered if offer[:2] == (version.path, version.cid)]
+            if offered:
+                run.offered = [offer for offer in run.offered if offer not in offered]
+                run.uses.append(FileUse.of(version, Role.PRESENT))
+                sink.add_inputs(run, [version.cid])
+            return
+
+
+class TodoListExtractor(StateExtractor):
+    """``todos``: each revision of the plan is a ``Dataset``; its CID and how much is open stand in."""
+
+    def extract(self, key_path: tuple[str, ...], value: Any, sink: AssetSink) -> Any:
+        """Claim a plan. A ``todos`` key handed to a graph is none: the graph drops it."""
+        del key_path
+        if not isinstance(sink, StateSink) or sink.state_key != "todos" or sink.place is Place.RUN_IN:
+            return UNCLAIMED
+        if not _is_plan(value):
+            return UNCLAIMED
+        lane = sink.run.lane
+        current = lane.plan
+        if current is None and not sink.is_update and (sink.place is Place.RUN_OUT or not value):
+            # nobody is known to plan here
+            return UNCLAIMED
+        payload = plain(value)
+        open_items = sum(item["status"] != "completed" for item in value)
+        cid = lane.files.cid_of(serialise(payload))
+        if current is not None and current.cid == cid:
+            sink.carry(self._draft(payload, sink))
+            return _plan_stand_in(current)
+        revision = lane.revise(cid, open_items)
+        self._draft(payload, sink)
+        if sink.is_update:
+            if current is not None:
+                sink.carry(current.cid)
+            sink.create(cid)
+        else:
+            sink.carry(cid)
+        return _plan_stand_in(revision)
+
+    @staticmethod
+    def _draft(payload: Any, sink: StateSink) -> AssetId:
+        return sink.draft("Dataset", payload, "todo list", "A revision of the agent's plan.")
+
+
+def _is_plan(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(item, Mapping)
+        and item.keys() == {"content", "status"}
+        and isinstance(item["content"], str)
+        and item["status"] in _STATUSES
+        for item in value
+    )
+
+
+def _plan_stand_in(plan: PlanRevision) -> dict[str, str | int]:
+    return {"plan": str(plan.cid), "open": plan.open_items}
+
+
+class SkillExtractor(StateExtractor):
+    """``skills_metadata``: each skill of the catalogue is a ``Skill``, carried; the sorted names stand in."""
+
+    def extract(self, key_path: tuple[str, ...], value: Any, sink: AssetSink) -> Any:
+        """Claim a catalogue. One unreadable entry declines the whole before anything is registered."""
+        del key_path
+        if not isinstance(sink, StateSink) or sink.state_key != "skills_metadata" or sink.place is Place.RUN_IN:
+            return UNCLAIMED
+        if not isinstance(value, list):
+            return UNCLAIMED
+        skills = [plain(skill) for skill in value]
+        if not all(isinstance(skill, dict) and isinstance(skill.get("name"), str) and skill["name"] for skill in skills):
+            return UNCLAIMED
+        for skill in skills:
+            sink.carry(sink.draft("Skill", skill, skill["name"], str(skill.get("description") or "A skill.")))
+        return sorted(skill["name"] for skill in skills)
+
+
+__all__ = [
+    "UNCLAIMED",
+    "AssetSink",
+    "Place",
+    "SkillExtractor",
+    "StateExtractor",
+    "StateSink",
+    "TodoListExtractor",
+    "VirtualFileExtractor",
+]

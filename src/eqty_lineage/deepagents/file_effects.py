@@ -1,0 +1,76 @@
+"""How what a call did to files is linked into that call's computation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, assert_never
+
+from eqty_lineage.deepagents.facts import Evidence, FileUse, Role, Version, Why
+from eqty_lineage.deepagents.filesystem import renderings
+from eqty_lineage.deepagents.filesystem.effects import (
+    Effect,
+    Nothing,
+    ReadBytes,
+    ReadVersion,
+    Removed,
+    Rendered,
+    Unchanged,
+    Unknown,
+    Wrote,
+)
+from eqty_lineage.deepagents.filesystem.reconstruction import Execute, FileCall, Read
+from eqty_lineage.deepagents.payloads import plain
+
+if TYPE_CHECKING:
+    from eqty_lineage.deepagents.sinks import StateSink
+
+
+def apply(effect: Effect, sink: StateSink, *, call: FileCall | None = None, result: Any = None, what: str = "") -> None:
+    """Carry, create and use what ``effect`` says; ``call`` and ``result`` are those of the file call, if it was one.
+
+    What could not be told is a gap, and so is whatever a shell did.
+    """
+
+    def use(version: Version, role: Role, data: bytes | None = None) -> None:
+        sink.draft_version(version, data)
+        if role is Role.WROTE:
+            sink.create(version.cid)
+        else:
+            sink.carry(version.cid)
+        sink.run.uses.append(FileUse.of(version, role))
+
+    match effect:
+        case Wrote(version, replaced, data):
+            if replaced is not None:
+                use(replaced, Role.REPLACED)
+            use(version, Role.WROTE, data)
+        case Unchanged(version):
+            use(version, Role.PRESENT)
+        case Removed(versions):
+            for version in versions:
+                use(version, Role.REMOVED)
+        case ReadVersion(version):
+            use(version, Role.READ)
+        case ReadBytes(version, data):
+            use(version, Role.READ, data)
+        case Unknown(why):
+            sink.gap(why, what or _name_of(call))
+        case Rendered():
+            if isinstance(call, Read):
+                _use_rendering(call, result, sink)
+        case Nothing():
+            if isinstance(call, Execute):
+                sink.gap(Why.SHELL, "execute")
+        case _:
+            assert_never(effect)
+
+
+def _use_rendering(call: Read, result: Any, sink: StateSink) -> None:
+    name = renderings.name_of(call.path, call.offset, call.limit)
+    cid = sink.draft_rendering(plain(result), call.path, name)
+    sink.carry(cid)
+    sink.run.uses.append(FileUse(call.path, cid, None, Role.READ, Evidence.RENDERING))
+
+
+def _name_of(call: FileCall | None) -> str:
+    path = getattr(call, "path", "")
+    return f"{type(call).__name__.lower()} {path}".strip()

@@ -1,0 +1,100 @@
+"""What a file call did to the versions of files, as far as it is known, as closed unions of frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from eqty_lineage.deepagents.facts import AssetId, Version, Why
+from eqty_lineage.deepagents.filesystem.reconstruction import FileCall
+
+CidOf = Callable[[bytes], AssetId]
+"""Computes the content identifier of bytes, without storing anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A version that is current, its text if it is a text file, and the object that carried its content."""
+
+    version: Version
+    text: str | None = field(repr=False)
+    source: object = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """A new version; ``replaced`` is what it took the place of, if that is known."""
+
+    version: Version
+    replaced: Version | None
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """The file already held just this."""
+
+    version: Version
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """These versions stopped being current and nothing took their place."""
+
+    versions: tuple[Version, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadVersion:
+    """The call returned what this version is shown as."""
+
+    version: Version
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBytes:
+    """The call returned a file's exact bytes, which nobody in the run wrote."""
+
+    version: Version
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The call returned a rendering of content that is not known exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Whatever the call did to the file cannot be told."""
+
+    why: Why
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No file was touched, or none whose content was known."""
+
+
+Effect = Wrote | Unchanged | Removed | ReadVersion | ReadBytes | Rendered | Unknown | Nothing
+
+
+@dataclass(slots=True)
+class Ticket:
+    """One file call between its start and its end."""
+
+    call: FileCall
+    in_state: bool
+    step: int | None
+    held: Known | None = None
+    view: Mapping[str, Known] = field(default_factory=dict)
+    contested: bool = False
+    written_meanwhile: list[Known] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """What a state showed: each version, with its bytes if they had to be read, and the paths that are unreadable."""
+
+    present: tuple[tuple[Version, bytes | None], ...]
+    unreadable: tuple[tuple[str, Why], ...]

@@ -1,0 +1,79 @@
+"""What a finished call must have left or shown, from its arguments and what is known; and which calls disturb which."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from eqty_lineage.deepagents.facts import Version, Why
+from eqty_lineage.deepagents.filesystem import contents, edits, renderings
+from eqty_lineage.deepagents.filesystem.contents import Content, Unreadable
+from eqty_lineage.deepagents.filesystem.effects import CidOf, Known
+from eqty_lineage.deepagents.filesystem.paths import is_removed_by
+from eqty_lineage.deepagents.filesystem.reconstruction import (
+    Delete,
+    Edit,
+    Execute,
+    FileCall,
+    Read,
+    Succeeded,
+    Write,
+    base64_block,
+)
+
+
+def disturbs(one: FileCall, other: FileCall) -> bool:
+    """Whether ``one`` could change the file that ``other`` works on."""
+    match one:
+        case Read():
+            return False
+        case Execute():
+            return True
+        case Write() | Edit() | Delete():
+            pass
+        case _:
+            assert_never(one)
+    if isinstance(other, Execute):
+        return False
+    return one.path == other.path or any(
+        isinstance(outer, Delete) and is_removed_by(inner.path, outer.path)
+        for outer, inner in ((one, other), (other, one))
+    )
+
+
+def written(
+    call: Write | Edit, held: Known | None, outcome: Succeeded, *, contested: bool, endings_kept: bool
+) -> Content | Why:
+    """Return the bytes a successful write or edit left, or why they cannot be told."""
+    if isinstance(call, Write):
+        content = contents.from_text(call.text)
+        return content.why if isinstance(content, Unreadable) else content
+    if contested:
+        return Why.CONTESTED
+    if held is None or held.text is None:
+        return Why.NO_BASE
+    if not endings_kept and edits.line_endings_matter(held.text, call.old, call.new):
+        return Why.LINE_ENDINGS
+    result = edits.replace(held.text, call.old, call.new, every=call.every)
+    if isinstance(result, edits.NoEdit) or result.count != outcome.count:
+        return Why.MISMATCH
+    content = contents.from_text(result.text)
+    return content.why if isinstance(content, Unreadable) else content
+
+
+def version_read(candidates: list[Known], content: object, cid_of: CidOf) -> Version | None:
+    """Return the one version among ``candidates`` that the result can have come from."""
+    consistent = {known.version.cid: known.version for known in candidates if _can_show(known, content, cid_of)}
+    return next(iter(consistent.values())) if len(consistent) == 1 else None
+
+
+def _can_show(known: Known, content: object, cid_of: CidOf) -> bool:
+    if isinstance(content, str):
+        return known.text is not None and renderings.shows(content, known.text)
+    block = base64_block(content)
+    if block is None:
+        return False
+    if known.text is not None:
+        # state and store hand out a text file under a binary name unencoded (0.7.32)
+        return block == known.text
+    data = contents.from_base64(block)
+    return isinstance(data, Content) and cid_of(data.data) == known.version.cid

@@ -1,0 +1,197 @@
+"""Which version of each file outside state is current, as all lanes of a conversation see it.
+
+Only the calls seen tell what a disk, store or sandbox holds, and nothing confirms them. Two calls that overlap and
+could touch the same file contest each other: what either left behind is not known, so nothing is believed afterwards.
+An ``execute`` can change any file without naming it: beliefs go when it starts and again when it ends.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from eqty_lineage.deepagents.facts import Evidence, Version, Why
+from eqty_lineage.deepagents.filesystem import contents
+from eqty_lineage.deepagents.filesystem.contents import Unreadable
+from eqty_lineage.deepagents.filesystem.effects import (
+    CidOf,
+    Effect,
+    Known,
+    Nothing,
+    ReadBytes,
+    ReadVersion,
+    Removed,
+    Rendered,
+    Ticket,
+    Unchanged,
+    Unknown,
+    Wrote,
+)
+from eqty_lineage.deepagents.filesystem.judging import disturbs, version_read, written
+from eqty_lineage.deepagents.filesystem.ordinals import Ordinals
+from eqty_lineage.deepagents.filesystem.paths import is_removed_by
+from eqty_lineage.deepagents.filesystem.reconstruction import (
+    Delete,
+    Edit,
+    Execute,
+    Failed,
+    FileCall,
+    Mutation,
+    Outcome,
+    Read,
+    Succeeded,
+    Unclear,
+    Write,
+    base64_block,
+)
+
+
+class SharedFiles:
+    """The files outside state, as all lanes of a conversation see them."""
+
+    def __init__(self, cid_of: CidOf) -> None:
+        """Start with no beliefs."""
+        self._cid_of = cid_of
+        self._ordinals = Ordinals()
+        self._current: dict[str, Known] = {}
+        self._open: list[Ticket] = []
+        self._upheavals = 0
+        self._touched: dict[str, int] = {}
+        self.paths: set[str] = set()
+        """Paths that have shown to be outside state."""
+
+    def held(self, path: str) -> Known | None:
+        """Return what ``path`` is believed to hold."""
+        return self._current.get(path)
+
+    def under(self, deleted: str) -> tuple[Version, ...]:
+        """Return the versions believed current at and below a path, sorted by path."""
+        return tuple(self._current[path].version for path in sorted(self._current) if is_removed_by(path, deleted))
+
+    def begin(self, ticket: Ticket) -> None:
+        """Note that a call is running, and which running calls it can disturb."""
+        self._touch(ticket.call)
+        for other in self._open:
+            if disturbs(ticket.call, other.call):
+                other.contested = True
+            if disturbs(other.call, ticket.call):
+                ticket.contested = True
+        self._open.append(ticket)
+
+    def end(self, ticket: Ticket) -> None:
+        """Note that a call is over. An ``execute`` drops beliefs again: others may have formed while it ran."""
+        self._open = [other for other in self._open if other is not ticket]
+        if isinstance(ticket.call, Execute):
+            self._touch(ticket.call)
+
+    def _touch(self, call: FileCall) -> None:
+        match call:
+            case Read():
+                pass
+            case Write() | Edit():
+                self._touched[call.path] = self._touched.get(call.path, 0) + 1
+            case Delete():
+                self._upheavals += 1
+            case Execute():
+                self._upheavals += 1
+                self._current.clear()
+            case _:
+                assert_never(call)
+
+    def stamp(self, path: str) -> tuple[int, int]:
+        """Return a value that changes whenever a call starts that could change ``path``."""
+        return self._upheavals, self._touched.get(path, 0)
+
+    def forget(self, path: str, *, below: bool = False) -> bool:
+        """Drop what is believed of ``path`` (and all below it); say whether there was anything to drop."""
+        gone = [known for known in self._current if known == path or (below and is_removed_by(known, path))]
+        for known in gone:
+            del self._current[known]
+        return bool(gone)
+
+    def hold(self, known: Known, *, contested: bool) -> None:
+        """Believe that a path now holds ``known``, unless another call was at it too."""
+        version = known.version
+        self._ordinals.take(version)
+        for reading in self.reads_of(version.path):
+            reading.written_meanwhile.append(known)
+        if contested:
+            self.forget(version.path)
+        else:
+            self._current[version.path] = known
+
+    def settle(self, ticket: Ticket, outcome: Outcome, content: object) -> Effect:
+        """Return what a finished call did, and believe it from here on."""
+        call = ticket.call
+        match call:
+            case Execute():
+                return Nothing()
+            case Read():
+                return self._settle_read(call, ticket, outcome, content)
+            case Write() | Edit() | Delete():
+                return self._settle_mutation(call, ticket, outcome)
+            case _:
+                assert_never(call)
+
+    def _settle_mutation(self, call: Mutation, ticket: Ticket, outcome: Outcome) -> Effect:
+        below = isinstance(call, Delete)
+        match outcome:
+            case Failed():
+                return Unknown(Why.FAILED) if self.forget(call.path, below=below) else Nothing()
+            case Unclear():
+                self.forget(call.path, below=below)
+                return Unknown(Why.UNCLEAR)
+            case Succeeded():
+                pass
+            case _:
+                assert_never(outcome)
+        if isinstance(call, Delete):
+            removed = self.under(call.path)
+            self.forget(call.path, below=True)
+            for version in removed:
+                self._ordinals.latest.pop(version.path, None)
+            return Removed(() if ticket.contested else removed)
+        held = None if ticket.contested else self._current.get(call.path)
+        content = written(call, held, outcome, contested=ticket.contested, endings_kept=False)
+        if isinstance(content, Why):
+            self.forget(call.path)
+            return Unknown(content)
+        cid = self._cid_of(content.data)
+        if held is not None and held.version.cid == cid:
+            return Unchanged(held.version)
+        evidence = Evidence.ARGUMENTS if isinstance(call, Write) else Evidence.RECONSTRUCTED
+        version = self._ordinals.mint(call.path, cid, evidence)
+        self.hold(Known(version, content.text, content.text), contested=ticket.contested)
+        return Wrote(version, None if held is None else held.version, content.data)
+
+    def _settle_read(self, call: Read, ticket: Ticket, outcome: Outcome, content: object) -> Effect:
+        if not isinstance(outcome, Succeeded):
+            return Unknown(Why.UNCLEAR) if isinstance(outcome, Unclear) else Nothing()
+        candidates = [*([] if ticket.held is None else [ticket.held]), *ticket.written_meanwhile]
+        version = version_read(candidates, content, self._cid_of)
+        if version is not None:
+            return ReadVersion(version)
+        if ticket.held is not None and self._current.get(call.path) is ticket.held:
+            self.forget(call.path)
+        return self.read_unknown(call.path, content)
+
+    def read_unknown(self, path: str, content: object) -> Effect:
+        """Return what a read of content that nobody is known to have written gives: exact bytes, or a rendering."""
+        block = base64_block(content)
+        if block is None:
+            return Rendered()
+        data = contents.from_base64(block)
+        if isinstance(data, Unreadable):
+            return Rendered()
+        version = self._ordinals.mint(path, self._cid_of(data.data), Evidence.BYTES)
+        self._current[path] = Known(version, None, block)
+        return ReadBytes(version, data.data)
+
+    def reads_of(self, path: str) -> list[Ticket]:
+        """Return the reads of ``path`` that are running."""
+        return [ticket for ticket in self._open if isinstance(ticket.call, Read) and ticket.call.path == path]
+
+    def rest(self) -> None:
+        """Drop texts and beliefs: between two runs anything may happen outside. Ordinals stay."""
+        self._current.clear()
+        self._open.clear()
+        self._touched.clear()

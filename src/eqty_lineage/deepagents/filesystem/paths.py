@@ -1,0 +1,56 @@
+"""Which file a path argument names, by the backend's own rules.
+
+Mirrors ``deepagents.backends.utils.validate_path`` (0.7.32) step for step, refusals included, because near agreement
+is worse than none: two paths the backend keeps apart but this folds together would be two files recorded as one.
+``tests/agreement/test_paths.py`` compares the two. The rule is not idempotent (``a\\.\\b``): apply it exactly once.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from enum import Enum
+from pathlib import PurePosixPath
+from typing import NewType
+
+VirtualPath = NewType("VirtualPath", str)
+"""A path as the backend knows it; only :func:`parse` makes one from an argument."""
+
+_DRIVE = re.compile(r"^[a-zA-Z]:")
+
+
+class PathRefused(Enum):
+    """Why a path argument never reaches a backend."""
+
+    NOT_TEXT = "not a string"
+    TRAVERSAL = "a '..' component"
+    HOME = "a leading '~'"
+    DRIVE = "a Windows drive letter"
+
+
+def parse(raw: object) -> VirtualPath | PathRefused:
+    """Return the path a file tool would use for ``raw``, or why it would refuse it."""
+    if not isinstance(raw, str):
+        return PathRefused.NOT_TEXT
+    if ".." in PurePosixPath(raw.replace("\\", "/")).parts:
+        return PathRefused.TRAVERSAL
+    if raw.startswith("~"):
+        return PathRefused.HOME
+    if _DRIVE.match(raw):
+        return PathRefused.DRIVE
+    normal = os.path.normpath(raw).replace("\\", "/")
+    if not normal.startswith("/"):
+        normal = f"/{normal}"
+    # validate_path looks once more after normalising; on POSIX nothing is known to get this far
+    if ".." in normal.split("/"):
+        return PathRefused.TRAVERSAL
+    return VirtualPath(normal)
+
+
+def is_removed_by(path: str, deleted: str) -> bool:
+    """Whether deleting ``deleted`` removes ``path``: the file itself, or anything below it as a directory.
+
+    Mirrors ``StateBackend.delete`` (0.7.32): trailing slashes do not count, and ``/`` removes everything.
+    """
+    base = deleted.rstrip("/")
+    return path == base or path.startswith(base + "/")

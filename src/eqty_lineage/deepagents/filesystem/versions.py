@@ -1,0 +1,278 @@
+"""Which version of each file is current in one agent's lane.
+
+Knows nothing of callbacks or storage. Theory of operation:
+
+- A file lives in the agent's *state* or *outside* it. State is the truth where it is visible: every node input that
+  carries ``files`` replaces what this module believed (:meth:`LaneFiles.adopt`). Files outside are `outside.py`'s.
+- Calls of one superstep see the filesystem as the superstep began. A lane therefore answers from the last state it
+  adopted, never from a sibling call's write.
+- A path whose write was confirmed by its result but does not show in the next state lives outside.
+- Ordinals only rise: a file that was deleted and written again is not version 1 again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from eqty_lineage.deepagents.facts import AssetId, Evidence, Version, Why
+from eqty_lineage.deepagents.filesystem import contents
+from eqty_lineage.deepagents.filesystem.contents import Content, Unreadable
+from eqty_lineage.deepagents.filesystem.effects import (
+    Adoption,
+    CidOf,
+    Effect,
+    Known,
+    Nothing,
+    ReadVersion,
+    Removed,
+    Ticket,
+    Unchanged,
+    Unknown,
+    Wrote,
+)
+from eqty_lineage.deepagents.filesystem.judging import version_read, written
+from eqty_lineage.deepagents.filesystem.ordinals import Ordinals
+from eqty_lineage.deepagents.filesystem.outside import SharedFiles
+from eqty_lineage.deepagents.filesystem.paths import is_removed_by
+from eqty_lineage.deepagents.filesystem.reconstruction import (
+    Delete,
+    Edit,
+    Execute,
+    FileCall,
+    Outcome,
+    Read,
+    Succeeded,
+    Unclear,
+    Write,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    known: Known | None
+    step: int | None
+    contested: bool = False
+    stamp: tuple[int, int] = (0, 0)
+
+
+class LaneFiles:
+    """One agent's view of the filesystem: its state's files, and through ``shared`` those outside."""
+
+    def __init__(self, shared: SharedFiles, cid_of: CidOf, parent: LaneFiles | None = None) -> None:
+        """Start empty, or counting on from the lane that delegated."""
+        self.shared = shared
+        self.cid_of = cid_of
+        self._ordinals = Ordinals() if parent is None else parent._ordinals.fork()
+        self._view: Mapping[str, Known] = {}
+        self._pending: dict[str, _Pending] = {}
+        self._deleted: dict[str, int | None] = {}
+        self._returned: dict[tuple[str, AssetId], Version] = {}
+        self.in_state = False
+        """Whether this lane's states have shown a ``files`` key."""
+
+    # --- file calls
+
+    def begin(self, call: FileCall, step: int | None) -> Ticket:
+        """Note that a file call starts in superstep ``step``; give the ticket back to :meth:`settle`."""
+        ticket = Ticket(call, self._keeps(call), step, view=self._view)
+        self.shared.begin(ticket)
+        if not isinstance(call, Execute):
+            ticket.held = self._view.get(call.path) if ticket.in_state else self.shared.held(call.path)
+        return ticket
+
+    def settle(self, ticket: Ticket, outcome: Outcome, content: object = None) -> Effect:
+        """Return what the call did. ``content`` is the result's content: text, or a list of content blocks."""
+        try:
+            if not ticket.in_state:
+                return self.shared.settle(ticket, outcome, content)
+            return self._settle_in_state(ticket, outcome, content)
+        finally:
+            self.shared.end(ticket)
+
+    def abandon(self, ticket: Ticket) -> None:
+        """Note that a call will not end: it was paused, or its run is over."""
+        self.shared.end(ticket)
+
+    def _keeps(self, call: FileCall) -> bool:
+        return self.in_state and not isinstance(call, Execute) and call.path not in self.shared.paths
+
+    def _settle_in_state(self, ticket: Ticket, outcome: Outcome, result: object) -> Effect:
+        call = ticket.call
+        match call:
+            case Execute():  # pragma: no cover - never in state
+                return Nothing()
+            case Read():
+                return self._settle_read(call, ticket, outcome, result)
+            case Write() | Edit() | Delete():
+                pass
+            case _:
+                assert_never(call)
+        if not isinstance(outcome, Succeeded):
+            # a failed call leaves state as it was; where the path is outside after all, nothing is known of it
+            self.shared.forget(call.path, below=isinstance(call, Delete))
+            return Unknown(Why.UNCLEAR) if isinstance(outcome, Unclear) else Nothing()
+        if isinstance(call, Delete):
+            return self._settle_delete(call, ticket)
+        content = written(call, ticket.held, outcome, contested=False, endings_kept=True)
+        if isinstance(content, Why):
+            self._pending[call.path] = _Pending(None, ticket.step)
+            self.shared.forget(call.path)
+            return Unknown(content)
+        evidence = Evidence.ARGUMENTS if isinstance(call, Write) else Evidence.RECONSTRUCTED
+        return self._put(call.path, content, ticket, evidence)
+
+    def _settle_delete(self, call: Delete, ticket: Ticket) -> Effect:
+        removed = {path: known.version for path, known in ticket.view.items() if is_removed_by(path, call.path)}
+        for path in removed:
+            self._drop(path, ticket.step)
+        outside = self.shared.under(call.path)
+        self.shared.forget(call.path, below=True)
+        return Removed((*(removed[path] for path in sorted(removed)), *outside))
+
+    def _settle_read(self, call: Read, ticket: Ticket, outcome: Outcome, content: object) -> Effect:
+        if not isinstance(outcome, Succeeded):
+            return Unknown(Why.UNCLEAR) if isinstance(outcome, Unclear) else Nothing()
+        candidates = [*([] if ticket.held is None else [ticket.held]), *ticket.written_meanwhile]
+        version = version_read(candidates, content, self.cid_of)
+        return self.shared.read_unknown(call.path, content) if version is None else ReadVersion(version)
+
+    # --- state
+
+    def knows(self, path: str, cid: AssetId) -> Version | None:
+        """Return the version of ``path`` with this content that this lane holds, was given back or is writing."""
+        held = self._view.get(path)
+        if held is not None and held.version.cid == cid:
+            return held.version
+        pending = self._pending.get(path)
+        if pending is not None and pending.known is not None and pending.known.version.cid == cid:
+            return pending.known.version
+        latest = self._ordinals.latest.get(path)
+        if latest is not None and latest.cid == cid:
+            return latest
+        return self._returned.get((path, cid))
+
+    def update(self, path: str, entry: Any, step: int | None, base: Ticket | None = None) -> Effect:
+        """Apply one entry of a ``files`` update that a tool or node returned; ``None`` deletes.
+
+        ``base`` is the call that returned it, if that was a file call: it fixes which version was replaced.
+        """
+        ticket = base or Ticket(Execute(), in_state=True, step=step, view=self._view)
+        held = ticket.view.get(path)
+        if entry is None:
+            self._drop(path, step)
+            return Removed(() if held is None else (held.version,))
+        content = contents.content_of(entry)
+        if isinstance(content, Unreadable):
+            self._pending[path] = _Pending(None, step)
+            return Unknown(content.why)
+        returned = self._returned.get((path, self.cid_of(content.data)))
+        if returned is not None:
+            return Unchanged(returned)
+        return self._put(path, content, ticket, Evidence.STATE, source=contents.source_of(entry))
+
+    def _put(
+        self, path: str, content: Content, ticket: Ticket, evidence: Evidence, source: object = None
+    ) -> Wrote | Unchanged:
+        held = ticket.view.get(path)
+        cid = self.cid_of(content.data)
+        pending = self._pending.get(path)
+        for known in (pending.known if pending else None, held):
+            if known is not None and known.version.cid == cid:
+                return Unchanged(known.version)
+        version = self._ordinals.mint(path, cid, evidence)
+        known = Known(version, content.text, content.text if source is None else source)
+        self._pending[path] = _Pending(known, ticket.step, ticket.contested, self.shared.stamp(path))
+        return Wrote(version, None if held is None else held.version, content.data)
+
+    def _drop(self, path: str, step: int | None) -> None:
+        self._deleted[path] = step
+        self._pending.pop(path, None)
+        self._ordinals.latest.pop(path, None)
+
+    def adopt(self, files: Mapping[str, Any], step: int | None = None) -> Adoption:
+        """Take a state's ``files`` for the truth. ``step`` is the superstep that starts from it.
+
+        Writes of the same superstep are not judged by it: it was taken before them.
+        """
+        self.in_state = True
+        view: dict[str, Known] = {}
+        read: dict[str, bytes] = {}
+        unreadable: list[tuple[str, Why]] = []
+        deleted = {path for path, when in self._deleted.items() if _before(when, step)}
+        for path, entry in files.items():
+            if entry is None:
+                continue
+            known = None if path in deleted else self._recognise(path, entry)
+            if known is None:
+                content = contents.content_of(entry)
+                if isinstance(content, Unreadable):
+                    unreadable.append((path, content.why))
+                    continue
+                read[path] = content.data
+                version = self._version_of(path, self.cid_of(content.data))
+                known = Known(version, content.text, contents.source_of(entry))
+            self._ordinals.take(known.version)
+            view[path] = known
+        self._settle_pending(view, step)
+        self._ordinals.keep_only({*view, *self._pending})
+        self._view = view
+        self._deleted = {path: when for path, when in self._deleted.items() if path not in deleted}
+        self._returned.clear()
+        present = tuple((known.version, read.get(path)) for path, known in view.items())
+        return Adoption(present, tuple(unreadable))
+
+    def _version_of(self, path: str, cid: AssetId) -> Version:
+        """Return the version that a state shows at ``path``: the one this lane knows, or the next."""
+        version = self.knows(path, cid)
+        if version is not None and self._ordinals.accepts(version):
+            return version
+        return self._ordinals.mint(path, cid, Evidence.STATE)
+
+    def _recognise(self, path: str, entry: Any) -> Known | None:
+        """Return the version whose content this entry carries, without hashing: by identity, then by equality."""
+        source = contents.source_of(entry)
+        binary = not isinstance(entry, str) and entry.get("encoding") == "base64"
+        pending = self._pending.get(path)
+        for known in (self._view.get(path), pending.known if pending else None):
+            if known is not None and (known.text is None) == binary and _same(known.source, source):
+                return known
+        return None
+
+    def _settle_pending(self, view: Mapping[str, Known], step: int | None) -> None:
+        for path, pending in list(self._pending.items()):
+            if not _before(pending.step, step):
+                continue
+            del self._pending[path]
+            if path in view or pending.known is None:
+                continue
+            # its result said that it was written, and the state does not have it: the file is outside
+            self.shared.paths.add(path)
+            disturbed = pending.contested or pending.stamp != self.shared.stamp(path)
+            self.shared.hold(pending.known, contested=disturbed)
+
+    def give_back(self, child: LaneFiles) -> None:
+        """Note what a delegated lane ended with, so that its files are recognised when they come back as an update."""
+        for path, known in child._view.items():
+            self._returned[(path, known.version.cid)] = known.version
+
+    def rest(self) -> None:
+        """Keep CIDs and ordinals, drop texts: the run is over."""
+        self._view = {}
+        self._pending.clear()
+        self._deleted.clear()
+        self._returned.clear()
+        self.in_state = False
+
+    def current(self) -> Iterable[Known]:
+        """Return what the last adopted state held."""
+        return self._view.values()
+
+
+def _before(when: int | None, step: int | None) -> bool:
+    return when is None or step is None or when < step
+
+
+def _same(one: object, other: object) -> bool:
+    return one is other or (type(one) is type(other) and one == other)

@@ -1,0 +1,439 @@
+"""``EqtyDeepAgentsHandler``: what each callback says about a deep agent's run.
+
+A callback advances the tables from what the run did, lets the base handler's logic draft assets and computations, and
+completes them; :mod:`observing` makes it one critical section and hands the drafts on.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+
+from eqty_lineage.deepagents import agents, file_effects, prompts, results
+from eqty_lineage.deepagents.base import Ending, Frame
+from eqty_lineage.deepagents.extractors import Place, StateSink
+from eqty_lineage.deepagents.facts import AssetId, Gap, Status, Why
+from eqty_lineage.deepagents.filesystem import reconstruction
+from eqty_lineage.deepagents.filesystem.effects import Unknown
+from eqty_lineage.deepagents.filesystem.reconstruction import FILE_TOOLS, Failed
+from eqty_lineage.deepagents.observing import Observer, observed
+from eqty_lineage.deepagents.payloads import plain
+from eqty_lineage.deepagents.runs import Kind, OpenRun
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from langchain_core.outputs import LLMResult
+
+_CLAIMED: Final = frozenset({"files", "todos", "skills_metadata"})
+
+
+class EqtyDeepAgentsHandler(Observer):
+    """Records a DeepAgents run as signed EQTY lineage. Pass it in ``config={"callbacks": [handler]}``.
+
+    One handler per conversation: turns that follow each other share what is known of files and plan. Every
+    ``thread_id`` is a conversation of its own.
+
+    Args:
+        verbose: Attach each callback's raw context to its assets, as ``EqtyCallbackHandler`` does.
+        integrity_service_url: Register each run's context with this service when the run is stored.
+        recording: ``"background"`` (default) stores statements on one thread of the process, ``"inline"`` in the
+            callbacks. The environment variable ``EQTY_LINEAGE_RECORDING`` sets the default.
+        wait: Whether the end of a root run waits until all of it is stored. ``False`` for servers: then ``context``,
+            ``flush`` and ``aflush`` wait.
+
+    Raises:
+        ConfigurationError: No active signer, or an unknown ``recording``.
+
+    """
+
+    # --- chains
+
+    @observed
+    def on_chain_start(
+        self,
+        serialized: dict[str, Any] | None,
+        inputs: Any,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Open a graph, node or subagent run; other chains are only remembered as links of the run tree."""
+        name = kwargs.get("name") or (serialized or {}).get("name") or "graph"
+        run = self._open(Kind.CHAIN, str(name), run_id, parent_run_id, metadata)
+        if run is None:
+            return
+        is_run = run.parent is None or run.starts_agent
+        if not is_run:
+            self._enter_node(run, inputs)
+        run.call = results.only_call(inputs)
+        run.occurrence = _occurrence(run, run.call)
+        with self._recording(run, Place.RUN_IN if is_run else Place.NODE_IN):
+            super().on_chain_start(
+                serialized or {}, inputs, run_id=run_id, parent_run_id=_parent_id(run), tags=tags, metadata=metadata, **kwargs
+            )
+            run.recorded = self.is_tracked(run_id)
+            if run.starts_agent:
+                self._link_subagent(run)
+
+    def _enter_node(self, run: OpenRun, inputs: Any) -> None:
+        """Note what a node's input state says about its agent's lane, beyond what the extractors lift out."""
+        lane = run.lane
+        state = inputs if isinstance(inputs, Mapping) else {}
+        if run.parent is not None and self._open_runs.get(lane.owner) is None and state.keys() & _CLAIMED:
+            lane.owner = run.parent.run_id
+        run.owns_state = run.parent is not None and lane.owner == run.parent.run_id
+        if run.owns_state and "messages" in state:
+            lane.last_request = prompts.last_request(state["messages"]) or lane.last_request
+            if "todos" not in state:
+                lane.plan = None
+
+    def _link_subagent(self, run: OpenRun) -> None:
+        agent = self._draft_agent(run)
+        self.add_inputs(run.run_id, [agent])
+        caller = next((around for around in run.ancestors() if around.kind is Kind.TOOL), None)
+        if caller is not None and caller.lane is run.lane.parent:
+            self.add_inputs(caller.run_id, [agent])
+            run.lane.delegated = run.lane.delegated or self.input_of(caller.run_id)
+
+    def _draft_agent(self, run: OpenRun) -> AssetId:
+        payload = agents.agent_payload(
+            run.lane.agent, run.metadata, self._caller_metadata(dict(run.metadata)), nested=run.parent is not None
+        )
+        return self.draft("Agent", payload, run.lane.agent, f"The {payload['role']} '{run.lane.agent}'.")
+
+    @observed
+    def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> bool:
+        """Record a graph, node or subagent run that ended."""
+        run = self._open_runs.get(run_id)
+        if run is None:
+            return False
+        is_run = run.parent is None or run.starts_agent
+        if is_run and results.is_paused(outputs):
+            run.status = Status.INTERRUPTED
+            run.root.paused = True
+        try:
+            with self._recording(run, Place.RUN_OUT if is_run else Place.NODE_OUT):
+                if is_run and run.recorded:
+                    self._complete_run(run)
+                super().on_chain_end(outputs, run_id=run_id, **kwargs)
+        finally:
+            self._close(run)
+        return run.parent is None
+
+    def _complete_run(self, run: OpenRun) -> None:
+        """Add what can only be told once a graph or agent has run."""
+        if run.parent is None and (agents.is_agent(run.metadata) or run.lane.acted):
+            self.add_inputs(run.run_id, [self._draft_agent(run)])
+        if run.offered:
+            for path, _, data in run.offered:
+                self.note_gap(run.root, Gap(Why.UNUSED_INPUT, path, run.lane.label))
+                self.add_inputs(
+                    run.run_id,
+                    [self.draft_bytes("Dataset", data, f"{path}: passed in, not taken up", "A file the graph did not keep.")],
+                )
+            run.offered.clear()
+
+    @observed
+    def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> bool:
+        """Record a graph, node or subagent run that raised; a pause is not recorded, it is resumed."""
+        run = self._open_runs.get(run_id)
+        if run is None:
+            return False
+        self._judge(run, error)
+        try:
+            with self._recording(run, Place.ELSEWHERE):
+                if run.recorded and (run.parent is None or run.starts_agent) and Ending.of(error) is not Ending.PAUSED:
+                    self._complete_run(run)
+                super().on_chain_error(error, run_id=run_id, **kwargs)
+        finally:
+            self._close(run)
+        return run.parent is None
+
+    def _judge(self, run: OpenRun, error: BaseException) -> None:
+        match Ending.of(error):
+            case Ending.FAILED:
+                run.status = Status.ERROR
+            case Ending.STOPPED:
+                run.status = Status.INTERRUPTED
+            case Ending.PAUSED:
+                run.status = Status.INTERRUPTED
+                run.paused = True
+                if any(kind.__name__ == "GraphInterrupt" for kind in type(error).__mro__):
+                    run.root.paused = True
+
+    # --- model turns
+
+    @observed
+    def on_chat_model_start(
+        self,
+        serialized: dict[str, Any] | None,
+        messages: list[list[Any]],
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Open a model turn, with its system prompt and the tool results its prompt shows."""
+        name = kwargs.get("name") or (serialized or {}).get("name") or "model"
+        run = self._open(Kind.MODEL, str(name), run_id, parent_run_id, metadata)
+        if run is None:
+            return
+        lane = run.lane
+        with self._recording(run, Place.ELSEWHERE):
+            super().on_chat_model_start(
+                serialized or {},
+                plain(messages),
+                run_id=run_id,
+                parent_run_id=_parent_id(run),
+                tags=tags,
+                metadata=metadata,
+                **kwargs,
+            )
+            run.recorded = self.is_tracked(run_id)
+            inputs = [lane.result_of(call) for call in prompts.shown_results(messages)]
+            system = prompts.system_prompt(messages)
+            if system is not None:
+                model = self.name_of(run_id)
+                inputs.append(
+                    self.draft("System_Prompt", self._redact(system), f"{model}: system prompt", "The model's instructions.")
+                )
+            if lane.delegated is not None:
+                inputs.append(lane.delegated)
+                lane.delegated = None
+            self.add_inputs(run_id, [cid for cid in inputs if cid is not None])
+
+    @observed
+    def on_llm_start(self, serialized: Any, prompts: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
+        """Count a completion model's call: it has no messages, and the base handler does not record it either."""
+        self.note_gap(None, Gap(Why.NOT_CHAT, str(kwargs.get("name") or "model")))
+
+    @observed
+    def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> bool:
+        """Record a model turn: request, inference and response, and which tool calls the response asks for."""
+        run = self._open_runs.get(run_id)
+        if run is None:
+            return False
+        messages = [getattr(generation, "message", None) for batch in response.generations for generation in batch]
+        envelope = SimpleNamespace(
+            generations=[
+                [
+                    SimpleNamespace(message=plain(getattr(generation, "message", None)), text=generation.text)
+                    for generation in batch
+                ]
+                for batch in response.generations
+            ]
+        )
+        try:
+            with self._recording(run, Place.ELSEWHERE) as frame:
+                frame.response = response
+                super().on_llm_end(envelope, run_id=run_id, **kwargs)  # type: ignore[arg-type] # the base reads no more
+                if frame.computations:
+                    answer = frame.computations[-1].outputs[0]
+                    for message in messages:
+                        run.lane.asked.update(dict.fromkeys(prompts.asked_calls(message), answer))
+        finally:
+            self._close(run)
+        return run.parent is None
+
+    @observed
+    def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> bool:
+        """Record a model turn that raised."""
+        return self._fail(run_id, error, functools.partial(super().on_llm_error, error, run_id=run_id, **kwargs))
+
+    # --- tool calls
+
+    @observed
+    def on_tool_start(
+        self,
+        serialized: dict[str, Any] | None,
+        input_str: str,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        inputs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Open a tool call, linked to the model turn that asked for it."""
+        name = str((serialized or {}).get("name", "tool"))
+        run = self._open(Kind.TOOL, name, run_id, parent_run_id, metadata)
+        if run is None:
+            return
+        lane = run.lane
+        run.arguments = inputs
+        run.tool_call_id = _call_id(kwargs.get("tool_call_id"), run)
+        run.owns_state = run.parent is not None and run.parent.owns_state
+        call = reconstruction.parse(name, inputs)
+        lane.has_file_tools = lane.has_file_tools or name in FILE_TOOLS
+        if call is not None:
+            run.ticket = lane.files.begin(call, run.step)
+        with self._recording(run, Place.ARGUMENTS):
+            super().on_tool_start(
+                serialized or {},
+                input_str,
+                run_id=run_id,
+                parent_run_id=_parent_id(run),
+                tags=tags,
+                metadata=metadata,
+                inputs=inputs,
+                **kwargs,
+            )
+            run.recorded = self.is_tracked(run_id)
+            run.input_cid = self.input_of(run_id)
+            self._link_request(run)
+
+    def _link_request(self, run: OpenRun) -> None:
+        """Make the response that asked for a tool call its input; worked out from state where it was not seen."""
+        lane = run.lane
+        answer = lane.asked_by(run.tool_call_id)
+        message = lane.last_request
+        if answer is None and message is not None and run.tool_call_id in prompts.asked_calls(message):
+            payload = prompts.as_response(message, lane.agent)
+            answer = self.draft("Reasoning", payload, "response", "Chat model response, including any tool calls.")
+        if answer is not None:
+            lane.acted = True
+            self.add_inputs(run.run_id, [answer])
+
+    @observed
+    def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> bool:
+        """Record a tool call that returned, and what it did to files."""
+        run = self._open_runs.get(run_id)
+        if run is None:
+            return False
+        message = results.message_in(output)
+        if run.tool_call_id is None and message is not None:
+            run.tool_call_id = message.tool_call_id
+        if results.is_error(output):
+            run.status = Status.ERROR
+        try:
+            with self._recording(run, Place.RESULT) as frame:
+                self._link_request(run)
+                self._settle(run, output, frame)
+                super().on_tool_end(output, run_id=run_id, **kwargs)
+                if run.tool_call_id is not None and frame.state is not None:
+                    run.lane.results[run.tool_call_id] = frame.state
+        finally:
+            self._close(run)
+        return run.parent is None
+
+    def _settle(self, run: OpenRun, output: Any, frame: Frame) -> None:
+        """Work out what a file call did. An update of the file it names, in a ``Command``, is the extractor's."""
+        ticket = run.ticket
+        if ticket is None:
+            return
+        files = results.update_in(output).get("files")
+        if isinstance(files, Mapping) and getattr(ticket.call, "path", None) in files and run.owns_state:
+            run.lane.files.abandon(ticket)
+            return
+        content = results.content_in(output)
+        outcome = reconstruction.outcome_of(ticket.call, content, error=run.status is Status.ERROR)
+        effect = run.lane.files.settle(ticket, outcome, content)
+        sink = StateSink({}, Place.RESULT, run, self, None)
+        file_effects.apply(effect, sink, call=ticket.call, result=content)
+        frame.carried.extend(sink.carried)
+        frame.created.extend(sink.created)
+
+    @observed
+    def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> bool:
+        """Record a tool call that raised; whatever it changed is not known."""
+        run = self._open_runs.get(run_id)
+        if run is not None and run.ticket is not None:
+            if Ending.of(error) is Ending.PAUSED:
+                run.lane.files.abandon(run.ticket)
+            else:
+                effect = run.lane.files.settle(run.ticket, Failed())
+                if isinstance(effect, Unknown):
+                    self.note_gap(run.root, Gap(effect.why, run.name, run.lane.label))
+            run.ticket = None
+        return self._fail(run_id, error, functools.partial(super().on_tool_error, error, run_id=run_id, **kwargs))
+
+    # --- retrievals
+
+    @observed
+    def on_retriever_start(
+        self,
+        serialized: dict[str, Any] | None,
+        query: str,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Open a retrieval."""
+        name = kwargs.get("name") or (serialized or {}).get("name") or "retriever"
+        run = self._open(Kind.RETRIEVER, str(name), run_id, parent_run_id, metadata)
+        if run is None:
+            return
+        with self._recording(run, Place.ELSEWHERE):
+            super().on_retriever_start(
+                serialized or {},
+                query,
+                run_id=run_id,
+                parent_run_id=_parent_id(run),
+                tags=tags,
+                metadata=metadata,
+                **kwargs,
+            )
+            run.recorded = self.is_tracked(run_id)
+
+    @observed
+    def on_retriever_end(self, documents: Any, *, run_id: UUID, **kwargs: Any) -> bool:
+        """Record a retrieval; one without hits too."""
+        run = self._open_runs.get(run_id)
+        if run is None:
+            return False
+        try:
+            with self._recording(run, Place.ELSEWHERE):
+                super().on_retriever_end([plain(document) for document in documents or []], run_id=run_id, **kwargs)
+        finally:
+            self._close(run)
+        return run.parent is None
+
+    @observed
+    def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> bool:
+        """Record a retrieval that raised."""
+        return self._fail(run_id, error, functools.partial(super().on_retriever_error, error, run_id=run_id, **kwargs))
+
+    def _fail(self, run_id: UUID, error: BaseException, record: Callable[[], Any]) -> bool:
+        """Record a run other than a chain that raised; return whether it was a root."""
+        run = self._open_runs.get(run_id)
+        if run is None:
+            return False
+        self._judge(run, error)
+        try:
+            with self._recording(run, Place.ELSEWHERE):
+                record()
+        finally:
+            self._close(run)
+        return run.parent is None
+
+
+def _parent_id(run: OpenRun) -> UUID | None:
+    """Return the parent as the base handler is to see it: a root has none, whatever LangChain says."""
+    return None if run.parent is None else run.parent.run_id
+
+
+def _occurrence(run: OpenRun, call: str | None) -> str:
+    """Name the place of a state in its run, the same in every run of one script."""
+    if run.parent is None:
+        return run.name
+    step = run.step if run.step is not None else f"({run.parent.children})"
+    return f"{run.lane.label}/{run.name} step {step}" + (f" [{call}]" if call else "")
+
+
+def _call_id(given: object, run: OpenRun) -> str | None:
+    """Return a tool call's id: as the callback gives it, or from the node started for that one call."""
+    if isinstance(given, str) and given:
+        return given
+    return None if run.parent is None else run.parent.call

@@ -1,0 +1,128 @@
+"""Which conversation and which agent's lane a run belongs to, and what is remembered for each.
+
+A conversation is a ``thread_id``, or the handler itself where there is none; its turns share what is remembered. A
+lane is the root agent (``""``) or one subagent execution, keyed by its checkpoint namespace, which is stable across a
+pause and its resumption. Each lane has its own plan and its own view of the filesystem.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from uuid import UUID
+
+from eqty_lineage.deepagents.facts import AssetId, PlanRevision
+from eqty_lineage.deepagents.filesystem.effects import CidOf
+from eqty_lineage.deepagents.filesystem.outside import SharedFiles
+from eqty_lineage.deepagents.filesystem.versions import LaneFiles
+
+NAMESPACE: Final = "langgraph_checkpoint_ns"
+ROOT_LANE: Final = ""
+
+
+class Lane:
+    """What is remembered for one agent: its files, its plan, and who asked for which tool call."""
+
+    def __init__(self, key: str, agent: str, label: str, files: LaneFiles, parent: Lane | None = None) -> None:
+        """Start a lane; ``label`` names it the same way in every run of one script, which ``key`` does not."""
+        self.key = key
+        self.agent = agent
+        self.label = label
+        self.files = files
+        self.parent = parent
+        self.plan: PlanRevision | None = None
+        self.asked: dict[str, AssetId] = {}
+        """Tool call id -> the response of the model turn that asked for it."""
+        self.results: dict[str, AssetId] = {}
+        """Tool call id -> the output of the call."""
+        self.delegated: AssetId | None = None
+        """The input of the ``task`` call that started this lane, until its first turn has used it."""
+        self.acted = False
+        """Whether a tool call that a model turn asked for has run: the sign of an agent where no name is given."""
+        self.has_file_tools = False
+        """Whether a file tool was called: then a ``files`` of plain strings (0.0.x) is a filesystem too."""
+        self.named: str | None = None
+        """The ``lc_agent_name`` that this agent's runs carry."""
+        self.owner: UUID | None = None
+        """The graph run whose nodes' states are this agent's."""
+        self.running = False
+        self.last_request: Any = None
+        """The last message in this lane's state that asks for tool calls."""
+        self._revisions = 0
+
+    def revise(self, cid: AssetId, open_items: int) -> PlanRevision:
+        """Make this the lane's current plan and return it."""
+        self._revisions += 1
+        self.plan = PlanRevision(self._revisions, cid, open_items)
+        return self.plan
+
+    def asked_by(self, tool_call_id: str | None) -> AssetId | None:
+        """Return the response of the model turn that asked for a tool call, if this lane saw it."""
+        return None if tool_call_id is None else self.asked.get(tool_call_id)
+
+    def result_of(self, tool_call_id: str) -> AssetId | None:
+        """Return a tool call's output; a forked subagent's prompt also shows its parents' results."""
+        lane: Lane | None = self
+        while lane is not None:
+            if tool_call_id in lane.results:
+                return lane.results[tool_call_id]
+            lane = lane.parent
+        return None
+
+
+class Conversation:
+    """What the turns of one conversation share."""
+
+    def __init__(self, cid_of: CidOf) -> None:
+        """Start with the root agent's lane alone."""
+        self._cid_of = cid_of
+        self._shared = SharedFiles(cid_of)
+        self.lanes: dict[str, Lane] = {ROOT_LANE: Lane(ROOT_LANE, "", "", LaneFiles(self._shared, cid_of))}
+        self.turns = 0
+        self.open_runs = 0
+        self.path_versions: dict[Any, Any] = {}
+        self.path_latest: dict[str, Any] = {}
+
+    @property
+    def root(self) -> Lane:
+        """The root agent's lane."""
+        return self.lanes[ROOT_LANE]
+
+    def enter(self, key: str, agent: str, caller: Lane, call: str) -> Lane:
+        """Return the lane of a subagent: the one a pause left, or a new one forked from its caller's.
+
+        ``call`` is the delegating call's id; it tells two subagents of one name apart in the label.
+        """
+        while (lane := self.lanes.get(key)) is not None and lane.running:
+            # another agent runs under the same namespace: two agents called by one tool at once
+            key += "'"
+        if lane is None:
+            label = f"{caller.label}/{agent}[{call}]" if call else f"{caller.label}/{agent}"
+            lane = Lane(key, agent, label, LaneFiles(self._shared, self._cid_of, caller.files), caller)
+            lane.has_file_tools = caller.has_file_tools
+            self.lanes[key] = lane
+        lane.running = True
+        return lane
+
+    def leave(self, lane: Lane) -> None:
+        """Close a subagent's lane: its run is over, and its caller may be handed its files."""
+        if lane.parent is not None:
+            lane.parent.files.give_back(lane.files)
+            self.lanes.pop(lane.key, None)
+
+    def rest(self, *, paused: bool) -> None:
+        """Drop what only an open run needs. A paused run keeps its subagents' lanes for the resumption."""
+        self._shared.rest()
+        self.root.files.rest()
+        if paused:
+            for lane in self.lanes.values():
+                lane.files.rest()
+        else:
+            self.lanes = {ROOT_LANE: self.root}
+
+
+def agent_namespace(metadata: dict[str, Any]) -> str | None:
+    """Return the checkpoint namespace of the agent a node or tool run belongs to: all but its last segment."""
+    namespace = metadata.get(NAMESPACE)
+    if not isinstance(namespace, str):
+        return None
+    return namespace.rpartition("|")[0]

@@ -1,0 +1,58 @@
+"""What a model turn was asked: its system prompt, and the tool calls whose results stand in its prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+
+from eqty_lineage.deepagents.payloads import plain
+
+
+def system_prompt(messages: Iterable[Iterable[BaseMessage]]) -> Any | None:
+    """Return the system prompt as the model got it, or ``None`` if there is none.
+
+    One message gives its content, text or blocks; several (some models get later ones too) give a list of contents.
+    Empty messages do not count.
+    """
+    contents = [
+        plain(message.content)
+        for batch in messages
+        for message in batch
+        if isinstance(message, SystemMessage) and message.content
+    ]
+    if not contents:
+        return None
+    return contents[0] if len(contents) == 1 else contents
+
+
+def shown_results(messages: Iterable[Iterable[BaseMessage]]) -> list[str]:
+    """Return the ids of the tool calls whose results stand in a prompt, each once, in order."""
+    ids = [message.tool_call_id for batch in messages for message in batch if isinstance(message, ToolMessage)]
+    return list(dict.fromkeys(ids))
+
+
+def last_request(messages: object) -> AIMessage | None:
+    """Return the last message of a state that asks for tool calls."""
+    if isinstance(messages, list):
+        for message in reversed(messages):
+            if isinstance(message, AIMessage) and message.tool_calls:
+                return message
+    return None
+
+
+def as_response(message: AIMessage, agent: str) -> list[Any]:
+    """Return the content of the response asset of the model turn that gave a message found in state.
+
+    LangChain names the message after the agent once the model has answered (1.5.2), so that name is left out.
+    """
+    data = plain(message)
+    if data.get("name") == agent:
+        del data["name"]
+    return [data]
+
+
+def asked_calls(message: object) -> list[str]:
+    """Return the ids of the tool calls a message asks for."""
+    return [call["id"] for call in getattr(message, "tool_calls", None) or [] if isinstance(call.get("id"), str)]

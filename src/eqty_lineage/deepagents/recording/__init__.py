@@ -1,0 +1,1 @@
+"""How what happened becomes signed statements: the recorders, and the SDK calls they make."""

@@ -1,0 +1,148 @@
+"""Which runs are open, which root each belongs to, and whether two roots run at once.
+
+A root run is one whose parent this handler did not see, of whatever kind. A root that was abandoned (a stream nobody
+reads any more) looks open for good: it counts as running at the same time as another only if it shows life, by work
+in progress when the other starts or by an event after that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from eqty_lineage.deepagents.facts import AssetId, FileUse, Gap, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from eqty_lineage.deepagents.filesystem.effects import Ticket
+    from eqty_lineage.deepagents.lanes import Conversation, Lane
+    from eqty_lineage.deepagents.recording.sdk import Target
+
+
+class Kind(StrEnum):
+    """What kind of callback a run came with."""
+
+    CHAIN = "chain"
+    MODEL = "model"
+    TOOL = "tool"
+    RETRIEVER = "retriever"
+
+
+@dataclass(slots=True)
+class Root:
+    """One invocation: what all its runs share."""
+
+    run_id: UUID
+    conversation: Conversation
+    target: Target
+    turn: int
+    framework: str | None = None
+    enqueued: set[tuple[AssetId, str]] = field(default_factory=set)
+    stored: set[AssetId] = field(default_factory=set)
+    lost: set[AssetId] = field(default_factory=set)
+    drafted_files: set[tuple[str, AssetId]] = field(default_factory=set)
+    gaps: list[Gap] = field(default_factory=list)
+    paused: bool = False
+    overlapping: set[UUID] = field(default_factory=set)
+    """Roots that started since this one last showed life."""
+
+
+@dataclass(slots=True)
+class OpenRun:
+    """One run between its start and its end."""
+
+    run_id: UUID
+    parent: OpenRun | None
+    root: Root
+    kind: Kind
+    name: str
+    lane: Lane
+    metadata: Mapping[str, Any]
+    started_at: str
+    step: int | None = None
+    occurrence: str = ""
+    recorded: bool = False
+    status: Status = Status.OK
+    children: int = 0
+    open_children: int = 0
+    starts_agent: bool = False
+    owns_state: bool = False
+    """Whether this node's state is the state of the lane's agent, not of some graph called inside it."""
+    paused: bool = False
+    call: str | None = None
+    """The one tool call this node was started for."""
+    ticket: Ticket | None = None
+    arguments: Any = None
+    tool_call_id: str | None = None
+    input_cid: AssetId | None = None
+    uses: list[FileUse] = field(default_factory=list)
+    offered: list[tuple[str, AssetId, bytes]] = field(default_factory=list)
+    """Files the caller passed in, until the graph shows that it took them up."""
+
+    def ancestors(self) -> Iterator[OpenRun]:
+        """Return the runs this one is nested in, nearest first."""
+        run = self.parent
+        while run is not None:
+            yield run
+            run = run.parent
+
+    def nearest_recorded(self) -> OpenRun | None:
+        """Return the nearest run around this one that is a computation of its own."""
+        return next((run for run in self.ancestors() if run.recorded), None)
+
+
+class OpenRuns:
+    """The runs between start and end, and the roots among them."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._runs: dict[UUID, OpenRun] = {}
+        self._roots: dict[UUID, OpenRun] = {}
+
+    def get(self, run_id: UUID | None) -> OpenRun | None:
+        """Return an open run."""
+        return None if run_id is None else self._runs.get(run_id)
+
+    @property
+    def roots(self) -> int:
+        """How many roots are open."""
+        return len(self._roots)
+
+    def add(self, run: OpenRun) -> int:
+        """Open a run. Return how many roots are running at once, if that has just shown to be more than one."""
+        self._runs[run.run_id] = run
+        if run.parent is not None:
+            run.parent.open_children += 1
+            run.parent.children += 1
+            return self.alive(run.root)
+        seen = 1
+        for other in self._roots.values():
+            if other.open_children or not other.children:
+                seen += 1
+            else:
+                other.root.overlapping.add(run.run_id)
+        self._roots[run.run_id] = run
+        return seen if seen > 1 else 0
+
+    def alive(self, root: Root) -> int:
+        """Note that a root showed life. Return how many roots are running at once, if more than one."""
+        if not root.overlapping:
+            return 0
+        seen = 1 + len(root.overlapping)
+        root.overlapping.clear()
+        return seen
+
+    def remove(self, run: OpenRun) -> None:
+        """Close a run."""
+        self._runs.pop(run.run_id, None)
+        if run.parent is not None:
+            run.parent.open_children -= 1
+        else:
+            self._roots.pop(run.run_id, None)
+
+    def left_open(self, root: Root) -> list[OpenRun]:
+        """Return the runs of a root that never ended."""
+        return [run for run in self._runs.values() if run.root is root]

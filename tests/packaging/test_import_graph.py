@@ -1,0 +1,194 @@
+"""Who may import whom. Read from the source: an import in a function or under TYPE_CHECKING counts too."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import eqty_lineage.langchain as base_package
+import pytest
+
+OURS = "eqty_lineage.deepagents"
+BASE = "eqty_lineage.langchain"
+PUBLIC_OF_BASE = frozenset(f"{BASE}.{name}" for name in base_package.__all__)
+
+# Threads, clocks and logs would make what happened depend on who watched.
+NOT_PURE = frozenset({"asyncio", "concurrent", "datetime", "logging", "multiprocessing", "threading", "time"})
+# "Never imported by the shipped handler" is not to be had by asking at run time either.
+IMPORTED_BY_NAME = frozenset({"__import__", "import_module"})
+
+
+@dataclass(frozen=True)
+class Room:
+    """What the modules of one room may import beside the standard library."""
+
+    ours: tuple[str, ...] = ()  # modules of this package
+    others: tuple[str, ...] = ()  # other distributions: the name and everything below it
+    base: str = "nothing"  # of eqty_lineage.langchain: "nothing", "public" or "private"
+    pure: bool = False
+
+
+PURE = ("facts", "filesystem", "filesystem.*")
+RECORDING = ("recording", "recording.*")
+
+# The first pattern that fits a module is its room. A module that no pattern fits fails the test.
+# A folder's own module is `folder.__init__`.
+ROOMS = {
+    "__init__": Room(ours=("handler", "base", "extractors", "facts"), base="public"),
+    "facts": Room(ours=PURE, pure=True),
+    "filesystem.*": Room(ours=PURE, pure=True),
+    "recording.sdk": Room(ours=("facts", *RECORDING), others=("eqty_sdk",)),
+    "recording.*": Room(ours=("facts", *RECORDING)),
+    "extractors": Room(ours=PURE, base="public"),
+    "lanes": Room(ours=PURE),
+    "base": Room(ours=("lanes", *PURE, *RECORDING), others=("eqty_sdk", "langchain_core"), base="private"),
+    "handler": Room(
+        ours=("base", "extractors", "lanes", *PURE, *RECORDING), others=("langchain_core",), base="public"
+    ),
+    "reading.*": Room(ours=("reading", "reading.*")),
+}
+
+
+def room_of(module: str) -> Room | None:
+    return next((room for pattern, room in ROOMS.items() if fnmatchcase(module, pattern)), None)
+
+
+def imports(module: str, source: str) -> Iterator[tuple[int, str]]:
+    """Line and absolute dotted name of everything imported; for `from a import b` that is `a.b`."""
+    folder = f"{OURS}.{module}".split(".")[:-1]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = folder[: len(folder) - node.level + 1] if node.level else []
+            origin = ".".join([*above, *([node.module] if node.module else [])])
+            yield from ((node.lineno, f"{origin}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in IMPORTED_BY_NAME:
+                yield node.lineno, f"{called}(...)"
+
+
+def objection(room: Room, imported: str) -> str | None:
+    """Why a room may not import this, or None."""
+    top, _, _ = imported.partition(".")
+    if imported == OURS or imported.startswith(f"{OURS}."):
+        inner = imported.removeprefix(OURS).removeprefix(".")
+        # `from .facts import Gap` names something in a module, `from . import facts` the module
+        names = {inner, inner.rpartition(".")[0]} - {""}
+        allowed = any(fnmatchcase(name, pattern) for name in names for pattern in room.ours)
+        return None if allowed else "not a room it may look into"
+    if imported == BASE or imported.startswith(f"{BASE}."):
+        if room.base == "private" or (room.base == "public" and imported in PUBLIC_OF_BASE):
+            return None
+        return "beyond the public names of the base package" if room.base == "public" else "not its business"
+    if top in sys.stdlib_module_names:
+        return "makes a pure module impure" if room.pure and top in NOT_PURE else None
+    return None if top in room.others else "not among the distributions it may import"
+
+
+def objections(module: str, source: str) -> list[str]:
+    room = room_of(module)
+    if room is None:
+        return [f"{module}: say in ROOMS where it belongs"]
+    found = ((line, name, objection(room, name)) for line, name in imports(module, source))
+    return [f"{module}:{line}: {name}: {why}" for line, name, why in found if why]
+
+
+def test_every_module_imports_only_what_its_room_may(root: Path) -> None:
+    package = root / "src" / "eqty_lineage" / "deepagents"
+    paths = sorted(package.rglob("*.py"))
+    found = [
+        line
+        for path in paths
+        for line in objections(
+            ".".join(path.relative_to(package).with_suffix("").parts), path.read_text(encoding="utf-8")
+        )
+    ]
+    assert package / "__init__.py" in paths
+    assert not found, "\n".join(["", *found])
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("facts", "import json, os.path"),
+        ("facts", "from collections.abc import Mapping"),
+        ("filesystem.__init__", "from . import edits"),
+        ("filesystem.versions", "from . import edits"),
+        ("filesystem.versions", "from .paths import VirtualPath"),
+        ("filesystem.versions", "from ..facts import Gap"),
+        ("filesystem.versions", "from .. import facts"),
+        ("filesystem.versions", "from eqty_lineage.deepagents import facts"),
+        ("filesystem.versions", "from eqty_lineage.deepagents.filesystem import paths"),
+        ("filesystem.versions", "import eqty_lineage.deepagents.filesystem.paths"),
+        ("recording.sdk", "import threading\nfrom eqty_sdk.statements import add_data_statement"),
+        ("recording.recorder", "from eqty_lineage.deepagents.facts import Gap"),
+        ("extractors", "from eqty_lineage.langchain import StateExtractor"),
+        ("base", "from eqty_lineage.langchain._serialize import _to_jsonable"),
+        ("base", "import eqty_sdk"),
+        ("handler", "from langchain_core.messages import BaseMessage"),
+        ("handler", "import importlib.metadata"),
+        ("__init__", "from eqty_lineage.deepagents.handler import EqtyDeepAgentsHandler"),
+        ("__init__", "from .handler import EqtyDeepAgentsHandler"),
+    ],
+)
+def test_allowed(module: str, source: str) -> None:
+    assert objections(module, source) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        # pure modules
+        ("facts", "import time"),
+        ("facts", "import logging.handlers"),
+        ("facts", "if TYPE_CHECKING:\n    from datetime import datetime"),
+        ("filesystem.edits", "def now():\n    import threading"),
+        ("filesystem.edits", "from concurrent.futures import Future"),
+        ("filesystem.edits", "from langchain_core.messages import BaseMessage"),
+        ("filesystem.edits", "import eqty_sdk"),
+        ("filesystem.edits", "from eqty_lineage.deepagents.recording import recorder"),
+        ("filesystem.edits", "from eqty_lineage.deepagents import EqtyDeepAgentsHandler"),
+        ("filesystem.edits", "from eqty_lineage.langchain import StateExtractor"),
+        # the SDK has one door
+        ("recording.recorder", "from eqty_sdk import CID"),
+        ("recording.__init__", "import eqty_sdk"),
+        ("extractors", "from eqty_sdk import Document"),
+        ("handler", "import eqty_sdk.metadata"),
+        ("lanes", "import eqty_sdk"),
+        ("__init__", "from eqty_sdk import init"),
+        # the base's private members have one room
+        ("handler", "from eqty_lineage.langchain._serialize import _to_jsonable"),
+        ("handler", "from eqty_lineage.langchain import _to_jsonable"),
+        ("handler", "from eqty_lineage.langchain import *"),
+        ("handler", "import eqty_lineage.langchain"),
+        ("handler", "from eqty_lineage import langchain"),
+        ("extractors", "from eqty_lineage.langchain.extractors import PathExtractor"),
+        ("lanes", "from eqty_lineage.langchain import EqtyCallbackHandler"),
+        # one way only
+        ("recording.recorder", "from ..handler import EqtyDeepAgentsHandler"),
+        ("recording.recorder", "from ..filesystem import paths"),
+        ("extractors", "from .handler import EqtyDeepAgentsHandler"),
+        ("extractors", "from . import base"),
+        ("base", "from . import handler"),
+        ("handler", "from .reading import manifest"),
+        ("handler", "from . import reading"),
+        ("reading.manifest", "from ..handler import EqtyDeepAgentsHandler"),
+        ("reading.manifest", "from .. import facts"),
+        ("reading.manifest", "import langchain_core"),
+        # never imported by anything
+        ("handler", "import deepagents"),
+        ("handler", "from langchain.agents import create_agent"),
+        ("base", "from langgraph.types import Command"),
+        ("base", "def f():\n    importlib.import_module('langgraph.types')"),
+        ("base", "__import__('deepagents')"),
+        # unknown places
+        ("helpers", ""),
+        ("sources.stream", ""),
+    ],
+)
+def test_refused(module: str, source: str) -> None:
+    assert len(objections(module, source)) == 1
