@@ -11,8 +11,6 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from enum import Enum, auto
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
@@ -21,8 +19,9 @@ from eqty_lineage.langchain import UNCLAIMED, EqtyCallbackHandler, StateExtracto
 
 from eqty_lineage.deepagents import payloads
 from eqty_lineage.deepagents.clock import next_sequence, now
+from eqty_lineage.deepagents.drafting import Drafting, Frame, as_occurrence, ids
+from eqty_lineage.deepagents.endings import Ending
 from eqty_lineage.deepagents.facts import (
-    Asset,
     AssetId,
     Computation,
     Gap,
@@ -39,49 +38,14 @@ if TYPE_CHECKING:
 
     from langchain_core.outputs import LLMResult
 
-    from eqty_lineage.deepagents.runs import OpenRun, Root
+    from eqty_lineage.deepagents.runs import OpenRun
 
 VOCABULARY: Final = 1
 """Version of the words a manifest uses; see ``docs/manifest.md``."""
 
 
-class Ending(Enum):
-    """How an exception ends a run."""
-
-    FAILED = auto()
-    PAUSED = auto()
-    """LangGraph's control flow: the run is resumed or goes on elsewhere, and nothing is recorded for it here."""
-    STOPPED = auto()
-    """The caller went away: cancelled, or stopped reading a stream."""
-
-    @classmethod
-    def of(cls, error: BaseException) -> Ending:
-        """Tell a failure from control flow, by class name because langgraph is not imported."""
-        names = {kind.__name__ for kind in type(error).__mro__}
-        if "GraphBubbleUp" in names:
-            return cls.PAUSED
-        return cls.STOPPED if names & {"GeneratorExit", "CancelledError"} else cls.FAILED
-
-
-@dataclass(slots=True)
-class Frame:
-    """What one callback records: filled by the base handler's logic and this package's, then handed on whole."""
-
-    run: OpenRun
-    place: Place
-    assets: list[Asset] = field(default_factory=list)
-    computations: list[Computation] = field(default_factory=list)
-    manifests: list[str] = field(default_factory=list)
-    carried: list[AssetId] = field(default_factory=list)
-    created: list[AssetId] = field(default_factory=list)
-    response: LLMResult | None = None
-    state: AssetId | None = None
-
-
-class BaseRoom(EqtyCallbackHandler):
+class BaseRoom(Drafting, EqtyCallbackHandler):
     """``EqtyCallbackHandler`` with every registration turned into a draft."""
-
-    _frame: Frame | None = None
 
     # --- what the handler asks of this room
 
@@ -139,7 +103,7 @@ class BaseRoom(EqtyCallbackHandler):
         EqtyCallbackHandler._register_context(self, context)  # noqa: SLF001 - the hook below is what the base calls
 
     def target_for(self, thread: str | None, name: str) -> sdk.Target:
-        """Return the context a root run goes to: its thread's child, under the open ``graph_context`` if there is one."""
+        """Return the context a root run goes to: its thread's child, under the open ``graph_context`` if any."""
         parent = sdk.active_context() or self._root_context
         return sdk.Target(parent, thread, name, self._thread_contexts, self._thread_context_lock)
 
@@ -148,57 +112,10 @@ class BaseRoom(EqtyCallbackHandler):
         tracked = self._runs.get(run_id)
         return "model" if tracked is None else str(tracked["name"])
 
-    def gaps_asset(self, gaps: list[Gap], count: int) -> Asset:
-        """Return the asset that holds a root run's gaps."""
-        data = serialise({"gaps": [gap.as_json() for gap in gaps], "count": count})
-        fields = {"name": "gaps", "description": "What this run could not record.", "assetType": "Dataset"}
-        return Asset(sdk.cid_of(data), sdk.metadata_json(fields), data, "gaps")
-
     @property
     def has_service(self) -> bool:
         """Whether an integrity service is configured."""
         return self._ig_service is not None
-
-    # --- drafts
-
-    def draft(
-        self, kind: str, payload: Any, name: str, description: str, metadata: Mapping[str, Any] | None = None
-    ) -> AssetId:
-        """Draft an asset whose content is a payload as the SDK would serialise it."""
-        return self.draft_bytes(kind, serialise(payload), name, description, metadata)
-
-    def draft_bytes(
-        self, kind: str, data: bytes, name: str, description: str, metadata: Mapping[str, Any] | None = None
-    ) -> AssetId:
-        """Draft an asset whose content is ``data``."""
-        return self.draft_known(kind, sdk.cid_of(data), data, name, description, metadata)
-
-    def draft_known(
-        self,
-        kind: str,
-        cid: AssetId,
-        data: bytes | None,
-        name: str,
-        description: str,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> AssetId:
-        """Draft an asset whose CID is known; without ``data`` its content is in the store already, or never will be.
-
-        An asset that this root run has drafted before is not drafted again.
-        """
-        frame = self._require_frame()
-        text = sdk.metadata_json({"name": name, "description": description, **(metadata or {}), "assetType": kind})
-        enqueued = frame.run.root.enqueued
-        if (cid, text) not in enqueued:
-            enqueued.add((cid, text))
-            frame.assets.append(Asset(cid, text, data, name))
-        return cid
-
-    def _require_frame(self) -> Frame:
-        if self._frame is None:
-            message = "the base handler recorded something outside a callback"
-            raise RuntimeError(message)
-        return self._frame
 
     # --- hooks of the base handler
 
@@ -208,12 +125,12 @@ class BaseRoom(EqtyCallbackHandler):
     def _finalize(self, name: str, kind: str, input_cids: list[Any], output_cids: list[Any]) -> None:
         frame = self._require_frame()
         run = frame.run
-        outputs = _ids(output_cids)
+        outputs = ids(output_cids)
         if not outputs:
             # the SDK refuses a computation without outputs; a retrieval without hits happened all the same
             outputs = [self.draft("Dataset", {"documents": []}, f"{name}: no documents", "An empty result.")]
-        inputs = [cid for cid in _ids(input_cids) if cid not in outputs]
-        if len(inputs) < len(_ids(input_cids)):
+        inputs = [cid for cid in ids(input_cids) if cid not in outputs]
+        if len(inputs) < len(ids(input_cids)):
             self.note_gap(run.root, Gap(Why.SELF_INPUT, name, run.lane.label))
         fields: dict[str, Any] = {
             "name": name,
@@ -251,7 +168,7 @@ class BaseRoom(EqtyCallbackHandler):
             "root_run_id": str(run.root.run_id),
         }
 
-    def _finalize_error(self, run: dict[str, Any], error: BaseException) -> AssetId | None:
+    def _finalize_error(self, run: dict[str, Any], error: BaseException) -> Any:
         payload = {"error": type(error).__name__, "message": payloads.text_of(error)}
         name = run["name"]
         cid = self.draft("Dataset", payload, f"{name}: error", f"Failure raised by '{name}'.")
@@ -277,12 +194,12 @@ class BaseRoom(EqtyCallbackHandler):
             obj = {"state_update": None, "produced_by": name}
         payload = plain(obj, lambda path, value, in_command: self._claim(path, value, sink, in_command=in_command))
         if frame.place.is_state:
-            payload = _as_occurrence(payload, frame)
+            payload = as_occurrence(payload, frame)
         elif frame.place is Place.RESULT and sdk.cid_of(serialise(payload)) == frame.run.input_cid:
             payload = {"result": payload}
         frame.state = self.draft("Dataset", payload, name, description, sink.metadata)
-        carried = [*_ids(sink.carried), *frame.carried]
-        created = [*_ids(sink.created), *frame.created]
+        carried = [*ids(sink.carried), *frame.carried]
+        created = [*ids(sink.created), *frame.created]
         return SimpleNamespace(cid=frame.state), carried, [cid for cid in created if cid not in carried]
 
     def _claim(self, path: tuple[str, ...], value: Any, sink: StateSink, *, in_command: bool) -> Any:
@@ -303,7 +220,8 @@ class BaseRoom(EqtyCallbackHandler):
         """A user's extractor registers with the SDK itself: make sure that it lands in this run's context."""
         if type(extractor).__module__.startswith("eqty_lineage."):
             return contextlib.nullcontext()
-        return sink.run.root.target.activated()
+        activated: contextlib.AbstractContextManager[Any] = sink.run.root.target.activated()
+        return activated
 
     def _verbose_metadata(self, fields: dict[str, Any]) -> dict[str, Any]:
         if not self.verbose:
@@ -356,10 +274,6 @@ class BaseRoom(EqtyCallbackHandler):
     def _register_context(self, context: Any = None) -> None:
         """Nothing: the handler pushes the context once the root's statements are stored."""
 
-    def note_gap(self, root: Root | None, gap: Gap) -> None:
-        """Count a gap; the handler does."""
-        raise NotImplementedError
-
 
 class _DraftFactory:
     """Stands in for an SDK asset factory."""
@@ -382,24 +296,6 @@ class _DraftFactory:
         return SimpleNamespace(cid=self._room.draft_known(self._kind, cid, None, name, description, metadata))
 
 
-def _ids(cids: list[Any]) -> list[AssetId]:
-    """Return CIDs as strings, each once; a user's extractor hands over the SDK's own objects."""
-    return list(dict.fromkeys(AssetId(str(cid)) for cid in cids))
-
-
 def _messages(response: LLMResult | None) -> list[Any]:
     generations = [] if response is None else response.generations
     return [getattr(generation, "message", None) for batch in generations for generation in batch]
-
-
-def _as_occurrence(payload: Any, frame: Frame) -> Any:
-    """Say which state this is, so that two equal states are two entities, the same ones in every run."""
-    run = frame.run
-    occurrence: dict[str, Any] = {
-        "of": run.occurrence,
-        "side": frame.place.side,
-        "turn": run.root.turn,
-    }
-    if isinstance(payload, dict) and "occurrence" not in payload:
-        return {**payload, "occurrence": occurrence}
-    return {"state": payload, "occurrence": occurrence}

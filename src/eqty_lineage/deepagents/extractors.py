@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from eqty_lineage.langchain import UNCLAIMED, AssetSink, StateExtractor
 
-from eqty_lineage.deepagents.facts import AssetId, FileUse, Gap, PlanRevision, Role, Version
 from eqty_lineage.deepagents import file_effects
+from eqty_lineage.deepagents.facts import AssetId, FileUse, PlanRevision, Role, Version
 from eqty_lineage.deepagents.filesystem import contents
 from eqty_lineage.deepagents.filesystem.contents import Unreadable
 from eqty_lineage.deepagents.payloads import plain, serialise
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from eqty_lineage.deepagents.runs import OpenRun
 
 _STATUSES: Final = frozenset({"pending", "in_progress", "completed"})
+
+
 class VirtualFileExtractor(StateExtractor):
     """``files``: each version of a file is a ``Document`` (or ``Media``); a map of path to CID stands in."""
 
@@ -170,7 +172,9 @@ class SkillExtractor(StateExtractor):
         if not isinstance(value, list):
             return UNCLAIMED
         skills = [plain(skill) for skill in value]
-        if not all(isinstance(skill, dict) and isinstance(skill.get("name"), str) and skill["name"] for skill in skills):
+        if not all(
+            isinstance(skill, dict) and isinstance(skill.get("name"), str) and skill["name"] for skill in skills
+        ):
             return UNCLAIMED
         for skill in skills:
             sink.carry(sink.draft("Skill", skill, skill["name"], str(skill.get("description") or "A skill.")))

@@ -12,8 +12,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from eqty_lineage.deepagents import agents, file_effects, prompts, results
-from eqty_lineage.deepagents.base import Ending, Frame
-from eqty_lineage.deepagents.extractors import Place, StateSink
+from eqty_lineage.deepagents.drafting import Frame, ids
+from eqty_lineage.deepagents.endings import Ending
 from eqty_lineage.deepagents.facts import AssetId, Gap, Status, Why
 from eqty_lineage.deepagents.filesystem import reconstruction
 from eqty_lineage.deepagents.filesystem.effects import Unknown
@@ -21,6 +21,7 @@ from eqty_lineage.deepagents.filesystem.reconstruction import FILE_TOOLS, Failed
 from eqty_lineage.deepagents.observing import Observer, observed
 from eqty_lineage.deepagents.payloads import plain
 from eqty_lineage.deepagents.runs import Kind, OpenRun
+from eqty_lineage.deepagents.sinks import Place, StateSink
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -75,7 +76,13 @@ class EqtyDeepAgentsHandler(Observer):
         run.occurrence = _occurrence(run, run.call)
         with self._recording(run, Place.RUN_IN if is_run else Place.NODE_IN):
             super().on_chain_start(
-                serialized or {}, inputs, run_id=run_id, parent_run_id=_parent_id(run), tags=tags, metadata=metadata, **kwargs
+                serialized or {},
+                inputs,
+                run_id=run_id,
+                parent_run_id=_parent_id(run),
+                tags=tags,
+                metadata=metadata,
+                **kwargs,
             )
             run.recorded = self.is_tracked(run_id)
             if run.starts_agent:
@@ -108,11 +115,11 @@ class EqtyDeepAgentsHandler(Observer):
         return self.draft("Agent", payload, run.lane.agent, f"The {payload['role']} '{run.lane.agent}'.")
 
     @observed
-    def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> bool:
+    def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Record a graph, node or subagent run that ended."""
         run = self._open_runs.get(run_id)
         if run is None:
-            return False
+            return
         is_run = run.parent is None or run.starts_agent
         if is_run and results.is_paused(outputs):
             run.status = Status.INTERRUPTED
@@ -124,7 +131,6 @@ class EqtyDeepAgentsHandler(Observer):
                 super().on_chain_end(outputs, run_id=run_id, **kwargs)
         finally:
             self._close(run)
-        return run.parent is None
 
     def _complete_run(self, run: OpenRun) -> None:
         """Add what can only be told once a graph or agent has run."""
@@ -135,16 +141,20 @@ class EqtyDeepAgentsHandler(Observer):
                 self.note_gap(run.root, Gap(Why.UNUSED_INPUT, path, run.lane.label))
                 self.add_inputs(
                     run.run_id,
-                    [self.draft_bytes("Dataset", data, f"{path}: passed in, not taken up", "A file the graph did not keep.")],
+                    [
+                        self.draft_bytes(
+                            "Dataset", data, f"{path}: passed in, not taken up", "A file the graph did not keep."
+                        )
+                    ],
                 )
             run.offered.clear()
 
     @observed
-    def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> bool:
+    def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Record a graph, node or subagent run that raised; a pause is not recorded, it is resumed."""
         run = self._open_runs.get(run_id)
         if run is None:
-            return False
+            return
         self._judge(run, error)
         try:
             with self._recording(run, Place.ELSEWHERE):
@@ -153,7 +163,6 @@ class EqtyDeepAgentsHandler(Observer):
                 super().on_chain_error(error, run_id=run_id, **kwargs)
         finally:
             self._close(run)
-        return run.parent is None
 
     def _judge(self, run: OpenRun, error: BaseException) -> None:
         match Ending.of(error):
@@ -203,7 +212,9 @@ class EqtyDeepAgentsHandler(Observer):
             if system is not None:
                 model = self.name_of(run_id)
                 inputs.append(
-                    self.draft("System_Prompt", self._redact(system), f"{model}: system prompt", "The model's instructions.")
+                    self.draft(
+                        "System_Prompt", self._redact(system), f"{model}: system prompt", "The model's instructions."
+                    )
                 )
             if lane.delegated is not None:
                 inputs.append(lane.delegated)
@@ -211,16 +222,16 @@ class EqtyDeepAgentsHandler(Observer):
             self.add_inputs(run_id, [cid for cid in inputs if cid is not None])
 
     @observed
-    def on_llm_start(self, serialized: Any, prompts: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
+    def on_llm_start(self, serialized: Any, prompts: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Count a completion model's call: it has no messages, and the base handler does not record it either."""
         self.note_gap(None, Gap(Why.NOT_CHAT, str(kwargs.get("name") or "model")))
 
     @observed
-    def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> bool:
+    def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Record a model turn: request, inference and response, and which tool calls the response asks for."""
         run = self._open_runs.get(run_id)
         if run is None:
-            return False
+            return
         messages = [getattr(generation, "message", None) for batch in response.generations for generation in batch]
         envelope = SimpleNamespace(
             generations=[
@@ -234,19 +245,18 @@ class EqtyDeepAgentsHandler(Observer):
         try:
             with self._recording(run, Place.ELSEWHERE) as frame:
                 frame.response = response
-                super().on_llm_end(envelope, run_id=run_id, **kwargs)  # type: ignore[arg-type] # the base reads no more
+                super().on_llm_end(envelope, run_id=run_id, **kwargs)
                 if frame.computations:
                     answer = frame.computations[-1].outputs[0]
                     for message in messages:
                         run.lane.asked.update(dict.fromkeys(prompts.asked_calls(message), answer))
         finally:
             self._close(run)
-        return run.parent is None
 
     @observed
-    def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> bool:
+    def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Record a model turn that raised."""
-        return self._fail(run_id, error, functools.partial(super().on_llm_error, error, run_id=run_id, **kwargs))
+        self._fail(run_id, error, functools.partial(super().on_llm_error, error, run_id=run_id, **kwargs))
 
     # --- tool calls
 
@@ -304,11 +314,11 @@ class EqtyDeepAgentsHandler(Observer):
             self.add_inputs(run.run_id, [answer])
 
     @observed
-    def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> bool:
+    def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Record a tool call that returned, and what it did to files."""
         run = self._open_runs.get(run_id)
         if run is None:
-            return False
+            return
         message = results.message_in(output)
         if run.tool_call_id is None and message is not None:
             run.tool_call_id = message.tool_call_id
@@ -323,7 +333,6 @@ class EqtyDeepAgentsHandler(Observer):
                     run.lane.results[run.tool_call_id] = frame.state
         finally:
             self._close(run)
-        return run.parent is None
 
     def _settle(self, run: OpenRun, output: Any, frame: Frame) -> None:
         """Work out what a file call did. An update of the file it names, in a ``Command``, is the extractor's."""
@@ -339,11 +348,11 @@ class EqtyDeepAgentsHandler(Observer):
         effect = run.lane.files.settle(ticket, outcome, content)
         sink = StateSink({}, Place.RESULT, run, self, None)
         file_effects.apply(effect, sink, call=ticket.call, result=content)
-        frame.carried.extend(sink.carried)
-        frame.created.extend(sink.created)
+        frame.carried.extend(ids(sink.carried))
+        frame.created.extend(ids(sink.created))
 
     @observed
-    def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> bool:
+    def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Record a tool call that raised; whatever it changed is not known."""
         run = self._open_runs.get(run_id)
         if run is not None and run.ticket is not None:
@@ -354,7 +363,7 @@ class EqtyDeepAgentsHandler(Observer):
                 if isinstance(effect, Unknown):
                     self.note_gap(run.root, Gap(effect.why, run.name, run.lane.label))
             run.ticket = None
-        return self._fail(run_id, error, functools.partial(super().on_tool_error, error, run_id=run_id, **kwargs))
+        self._fail(run_id, error, functools.partial(super().on_tool_error, error, run_id=run_id, **kwargs))
 
     # --- retrievals
 
@@ -388,35 +397,33 @@ class EqtyDeepAgentsHandler(Observer):
             run.recorded = self.is_tracked(run_id)
 
     @observed
-    def on_retriever_end(self, documents: Any, *, run_id: UUID, **kwargs: Any) -> bool:
+    def on_retriever_end(self, documents: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Record a retrieval; one without hits too."""
         run = self._open_runs.get(run_id)
         if run is None:
-            return False
+            return
         try:
             with self._recording(run, Place.ELSEWHERE):
                 super().on_retriever_end([plain(document) for document in documents or []], run_id=run_id, **kwargs)
         finally:
             self._close(run)
-        return run.parent is None
 
     @observed
-    def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> bool:
+    def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Record a retrieval that raised."""
-        return self._fail(run_id, error, functools.partial(super().on_retriever_error, error, run_id=run_id, **kwargs))
+        self._fail(run_id, error, functools.partial(super().on_retriever_error, error, run_id=run_id, **kwargs))
 
-    def _fail(self, run_id: UUID, error: BaseException, record: Callable[[], Any]) -> bool:
-        """Record a run other than a chain that raised; return whether it was a root."""
+    def _fail(self, run_id: UUID, error: BaseException, record: Callable[[], Any]) -> None:
+        """Record a run other than a chain that raised."""
         run = self._open_runs.get(run_id)
         if run is None:
-            return False
+            return
         self._judge(run, error)
         try:
             with self._recording(run, Place.ELSEWHERE):
                 record()
         finally:
             self._close(run)
-        return run.parent is None
 
 
 def _parent_id(run: OpenRun) -> UUID | None:

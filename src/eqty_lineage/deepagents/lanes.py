@@ -74,7 +74,6 @@ class Conversation:
 
     def __init__(self, cid_of: CidOf) -> None:
         """Start with the root agent's lane alone."""
-        self._cid_of = cid_of
         self._shared = SharedFiles(cid_of)
         self.lanes: dict[str, Lane] = {ROOT_LANE: Lane(ROOT_LANE, "", "", LaneFiles(self._shared, cid_of))}
         self.turns = 0
@@ -97,7 +96,7 @@ class Conversation:
             key += "'"
         if lane is None:
             label = f"{caller.label}/{agent}[{call}]" if call else f"{caller.label}/{agent}"
-            lane = Lane(key, agent, label, LaneFiles(self._shared, self._cid_of, caller.files), caller)
+            lane = Lane(key, agent, label, caller.files.fork(), caller)
             lane.has_file_tools = caller.has_file_tools
             self.lanes[key] = lane
         lane.running = True

@@ -12,7 +12,8 @@ import json
 import math
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -86,7 +87,7 @@ class _Plain:
             }
         if isinstance(value, list | tuple | deque):
             return [self.convert(item, path, in_command=in_command) for item in _snapshot(value)]
-        if isinstance(value, Set):
+        if isinstance(value, AbstractSet):
             items = [self.convert(item, path, in_command=in_command) for item in _snapshot(value)]
             return sorted(items, key=json.dumps)
         if is_command(value):

@@ -106,6 +106,10 @@ class OpenRuns:
         """Return an open run."""
         return None if run_id is None else self._runs.get(run_id)
 
+    def find(self, run_id: object) -> OpenRun | None:
+        """Return an open run by whatever a callback gave for its id."""
+        return self._runs.get(run_id) if isinstance(run_id, UUID) else None
+
     @property
     def roots(self) -> int:
         """How many roots are open."""

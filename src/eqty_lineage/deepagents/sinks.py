@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from eqty_lineage.langchain import AssetSink
 
@@ -13,10 +13,17 @@ from eqty_lineage.deepagents.payloads import serialise
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from eqty_sdk import CID
+
     from eqty_lineage.deepagents.runs import OpenRun, Root
 
 _MEDIA: Final = frozenset(
-    "png jpeg jpg webp gif heic heif mp4 mpeg mov avi flv mpg webm wmv 3gpp wav mp3 aiff aac ogg flac pdf".split()
+    {
+        *("png", "jpeg", "jpg", "webp", "gif", "heic", "heif"),
+        *("mp4", "mpeg", "mov", "avi", "flv", "mpg", "webm", "wmv", "3gpp"),
+        *("wav", "mp3", "aiff", "aac", "ogg", "flac"),
+        "pdf",
+    }
 )
 """The suffixes DeepAgents 0.7.32 reads as images, audio, video, or PDF."""
 
@@ -122,6 +129,14 @@ class StateSink(AssetSink):
         description = "A rendering of a file as read_file returned it, not the file's bytes."
         metadata = {**self.metadata, "file_path": path}
         return self._drafts.draft_bytes("Document", serialise(payload), name, description, metadata)
+
+    def carry(self, cid: object) -> None:
+        """Link an asset as an input: the SDK's CID, as a user's extractor has it, or ours."""
+        super().carry(cast("CID", cid))
+
+    def create(self, cid: object) -> None:
+        """Link an asset as an output."""
+        super().create(cast("CID", cid))
 
     def add_inputs(self, run: OpenRun, cids: list[AssetId]) -> None:
         """Make assets inputs of a run around this one."""

@@ -1,1 +1,1 @@
-"""The agent's virtual filesystem, pure: paths, edits, file shapes, what a call changed, and which version is current."""
+"""The agent's virtual filesystem, pure: paths, edits, shapes, what a call changed, which version is current."""

@@ -16,6 +16,9 @@ from typing import Any
 
 from eqty_lineage.deepagents.facts import Why
 
+FileEntry = Mapping[str, Any] | str
+"""An entry that :func:`is_filesystem` accepted: file data, or the plain text of 0.0.x."""
+
 _KEYS = frozenset({"content", "encoding", "created_at", "modified_at"})
 
 
@@ -61,18 +64,18 @@ def is_filesystem(value: object, *, plain_strings: bool = False) -> bool:
     )
 
 
-def source_of(entry: Any) -> object:
+def source_of(entry: FileEntry) -> object:
     """Return the object that carries an entry's content, to tell an unchanged entry without reading it again."""
     return entry if isinstance(entry, str) else entry["content"]
 
 
-def text_of(entry: Any) -> str:
+def text_of(entry: FileEntry) -> str:
     """Return an entry's content as one string: lines joined by newlines, base64 left as it is."""
-    content = source_of(entry)
-    return content if isinstance(content, str) else "\n".join(content)  # type: ignore[arg-type] # is_file_data
+    content = entry if isinstance(entry, str) else entry["content"]
+    return content if isinstance(content, str) else "\n".join(content)
 
 
-def content_of(entry: Any) -> Content | Unreadable:
+def content_of(entry: FileEntry) -> Content | Unreadable:
     """Return the bytes of an entry that :func:`is_filesystem` accepted."""
     text = text_of(entry)
     if not isinstance(entry, str) and entry.get("encoding") == "base64":

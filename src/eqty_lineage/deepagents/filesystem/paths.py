@@ -1,8 +1,8 @@
-"""Which file a path argument names, by the backend's own rules.
+r"""Which file a path argument names, by the backend's own rules.
 
 Mirrors ``deepagents.backends.utils.validate_path`` (0.7.32) step for step, refusals included, because near agreement
 is worse than none: two paths the backend keeps apart but this folds together would be two files recorded as one.
-``tests/agreement/test_paths.py`` compares the two. The rule is not idempotent (``a\\.\\b``): apply it exactly once.
+``tests/agreement/test_paths.py`` compares the two. The rule is not idempotent (``a\.\b``): apply it exactly once.
 """
 
 from __future__ import annotations

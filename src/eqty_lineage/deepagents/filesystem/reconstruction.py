@@ -114,7 +114,9 @@ def _as_flag(value: object) -> bool:
 
 
 _UPDATED = "Updated file "
-_REPLACED = re.compile(r"^Successfully replaced (?P<count>\d+) instance\(s\) of the string in '(?P<path>.*)'$", re.DOTALL)
+_REPLACED = re.compile(
+    r"^Successfully replaced (?P<count>\d+) instance\(s\) of the string in '(?P<path>.*)'$", re.DOTALL
+)
 _DELETED = "Deleted "
 
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import assert_never
 
 from eqty_lineage.deepagents.facts import AssetId, Evidence, Version, Why
 from eqty_lineage.deepagents.filesystem import contents
-from eqty_lineage.deepagents.filesystem.contents import Content, Unreadable
+from eqty_lineage.deepagents.filesystem.contents import Content, FileEntry, Unreadable
 from eqty_lineage.deepagents.filesystem.effects import (
     Adoption,
     CidOf,
@@ -60,17 +60,21 @@ class _Pending:
 class LaneFiles:
     """One agent's view of the filesystem: its state's files, and through ``shared`` those outside."""
 
-    def __init__(self, shared: SharedFiles, cid_of: CidOf, parent: LaneFiles | None = None) -> None:
-        """Start empty, or counting on from the lane that delegated."""
+    def __init__(self, shared: SharedFiles, cid_of: CidOf, ordinals: Ordinals | None = None) -> None:
+        """Start empty, counting on from ``ordinals`` if given."""
         self.shared = shared
         self.cid_of = cid_of
-        self._ordinals = Ordinals() if parent is None else parent._ordinals.fork()
+        self._ordinals = ordinals or Ordinals()
         self._view: Mapping[str, Known] = {}
         self._pending: dict[str, _Pending] = {}
         self._deleted: dict[str, int | None] = {}
         self._returned: dict[tuple[str, AssetId], Version] = {}
         self.in_state = False
         """Whether this lane's states have shown a ``files`` key."""
+
+    def fork(self) -> LaneFiles:
+        """Return the view of a lane that starts from this one; what it holds shows in its first state."""
+        return LaneFiles(self.shared, self.cid_of, self._ordinals.fork())
 
     # --- file calls
 
@@ -153,7 +157,7 @@ class LaneFiles:
             return latest
         return self._returned.get((path, cid))
 
-    def update(self, path: str, entry: Any, step: int | None, base: Ticket | None = None) -> Effect:
+    def update(self, path: str, entry: FileEntry | None, step: int | None, base: Ticket | None = None) -> Effect:
         """Apply one entry of a ``files`` update that a tool or node returned; ``None`` deletes.
 
         ``base`` is the call that returned it, if that was a file call: it fixes which version was replaced.
@@ -191,7 +195,7 @@ class LaneFiles:
         self._pending.pop(path, None)
         self._ordinals.latest.pop(path, None)
 
-    def adopt(self, files: Mapping[str, Any], step: int | None = None) -> Adoption:
+    def adopt(self, files: Mapping[str, FileEntry | None], step: int | None = None) -> Adoption:
         """Take a state's ``files`` for the truth. ``step`` is the superstep that starts from it.
 
         Writes of the same superstep are not judged by it: it was taken before them.
@@ -230,7 +234,7 @@ class LaneFiles:
             return version
         return self._ordinals.mint(path, cid, Evidence.STATE)
 
-    def _recognise(self, path: str, entry: Any) -> Known | None:
+    def _recognise(self, path: str, entry: FileEntry) -> Known | None:
         """Return the version whose content this entry carries, without hashing: by identity, then by equality."""
         source = contents.source_of(entry)
         binary = not isinstance(entry, str) and entry.get("encoding") == "base64"

@@ -37,7 +37,7 @@ class ConfigurationError(RuntimeError):
 
 def cid_of(data: bytes) -> AssetId:
     """Return the CID of bytes without storing them."""
-    return AssetId(str(get_cid_for_bytes(data, False)))
+    return AssetId(str(get_cid_for_bytes(data, _store=False)))
 
 
 def require_signer() -> None:

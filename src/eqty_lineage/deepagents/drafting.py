@@ -1,0 +1,106 @@
+"""What one callback records, drafted: assets, computations, and which state of a run a state is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from eqty_lineage.deepagents.facts import Asset, AssetId, Computation, Gap
+from eqty_lineage.deepagents.payloads import serialise
+from eqty_lineage.deepagents.recording import sdk
+from eqty_lineage.deepagents.sinks import Place
+
+if TYPE_CHECKING:
+    from langchain_core.outputs import LLMResult
+
+    from eqty_lineage.deepagents.runs import OpenRun, Root
+
+
+@dataclass(slots=True)
+class Frame:
+    """What one callback records: filled by the base handler's logic and this package's, then handed on whole."""
+
+    run: OpenRun
+    place: Place
+    assets: list[Asset] = field(default_factory=list)
+    computations: list[Computation] = field(default_factory=list)
+    manifests: list[str] = field(default_factory=list)
+    carried: list[AssetId] = field(default_factory=list)
+    created: list[AssetId] = field(default_factory=list)
+    response: LLMResult | None = None
+    state: AssetId | None = None
+
+
+class Drafting:
+    """Drafts assets into the frame of the callback that is running."""
+
+    _frame: Frame | None = None
+
+    def note_gap(self, root: Root | None, gap: Gap) -> None:
+        """Count a gap; the handler knows where."""
+        raise NotImplementedError
+
+    def draft(
+        self, kind: str, payload: Any, name: str, description: str, metadata: Mapping[str, Any] | None = None
+    ) -> AssetId:
+        """Draft an asset whose content is a payload as the SDK would serialise it."""
+        return self.draft_bytes(kind, serialise(payload), name, description, metadata)
+
+    def draft_bytes(
+        self, kind: str, data: bytes, name: str, description: str, metadata: Mapping[str, Any] | None = None
+    ) -> AssetId:
+        """Draft an asset whose content is ``data``."""
+        return self.draft_known(kind, sdk.cid_of(data), data, name, description, metadata)
+
+    def draft_known(
+        self,
+        kind: str,
+        cid: AssetId,
+        data: bytes | None,
+        name: str,
+        description: str,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> AssetId:
+        """Draft an asset whose CID is known; without ``data`` its content is in the store already, or never will be.
+
+        An asset that this root run has drafted before is not drafted again.
+        """
+        frame = self._require_frame()
+        text = sdk.metadata_json({"name": name, "description": description, **(metadata or {}), "assetType": kind})
+        enqueued = frame.run.root.enqueued
+        if (cid, text) not in enqueued:
+            enqueued.add((cid, text))
+            frame.assets.append(Asset(cid, text, data, name))
+        return cid
+
+    def _require_frame(self) -> Frame:
+        if self._frame is None:
+            message = "the base handler recorded something outside a callback"
+            raise RuntimeError(message)
+        return self._frame
+
+
+def gaps_asset(gaps: list[Gap], count: int) -> Asset:
+    """Return the asset that holds a root run's gaps."""
+    data = serialise({"gaps": [gap.as_json() for gap in gaps], "count": count})
+    fields = {"name": "gaps", "description": "What this run could not record.", "assetType": "Dataset"}
+    return Asset(sdk.cid_of(data), sdk.metadata_json(fields), data, "gaps")
+
+
+def as_occurrence(payload: Any, frame: Frame) -> Any:
+    """Say which state this is, so that two equal states are two entities, the same ones in every run."""
+    run = frame.run
+    occurrence: dict[str, Any] = {
+        "of": run.occurrence,
+        "side": frame.place.side,
+        "turn": run.root.turn,
+    }
+    if isinstance(payload, dict) and "occurrence" not in payload:
+        return {**payload, "occurrence": occurrence}
+    return {"state": payload, "occurrence": occurrence}
+
+
+def ids(cids: list[Any]) -> list[AssetId]:
+    """Return CIDs as strings, each once; a user's extractor hands over the SDK's own objects."""
+    return list(dict.fromkeys(AssetId(str(cid)) for cid in cids))
