@@ -35,17 +35,37 @@ RECORDING = ("recording", "recording.*")
 
 # The first pattern that fits a module is its room. A module that no pattern fits fails the test.
 # A folder's own module is `folder.__init__`.
+VALUES = ("payloads", "prompts", "results", "endings", "clock", "gaps")
+RUNS = ("runs", "lanes", "agents")
+STATE = ("sinks", "file_effects", "extractors")
+
 ROOMS = {
-    "__init__": Room(ours=("handler", "base", "extractors", "facts"), base="public"),
+    "__init__": Room(ours=("handler", "extractors", "recording.sdk"), base="public"),
     "facts": Room(ours=PURE, pure=True),
     "filesystem.*": Room(ours=PURE, pure=True),
     "recording.sdk": Room(ours=("facts", *RECORDING), others=("eqty_sdk",)),
     "recording.*": Room(ours=("facts", *RECORDING)),
-    "extractors": Room(ours=PURE, base="public"),
+    "clock": Room(),
+    "endings": Room(),
+    "gaps": Room(ours=("facts",)),
+    "payloads": Room(others=("langchain_core",), base="public"),
+    "prompts": Room(ours=("payloads",), others=("langchain_core",)),
+    "results": Room(ours=("payloads",), others=("langchain_core",)),
     "lanes": Room(ours=PURE),
-    "base": Room(ours=("lanes", *PURE, *RECORDING), others=("eqty_sdk", "langchain_core"), base="private"),
+    "runs": Room(ours=("lanes", "recording.sdk", *PURE)),
+    "agents": Room(ours=("lanes", "runs")),
+    # what an extractor knows: a sink, and through it the run it is in; never the handler
+    "sinks": Room(ours=("payloads", "runs", "recording.sdk", *PURE), base="public"),
+    "file_effects": Room(ours=("payloads", "sinks", *PURE)),
+    "extractors": Room(ours=("payloads", "runs", "sinks", "file_effects", *PURE), base="public"),
+    "drafting": Room(ours=(*VALUES, *RUNS, "sinks", *PURE, *RECORDING), others=("langchain_core",)),
+    "base": Room(
+        ours=("drafting", *VALUES, *RUNS, *STATE, *PURE, *RECORDING), others=("langchain_core",), base="private"
+    ),
+    "queueing": Room(ours=("base", "drafting", *VALUES, *RUNS, "sinks", *PURE, *RECORDING)),
+    "observing": Room(ours=("queueing", *VALUES, *RUNS, "extractors", *PURE, *RECORDING)),
     "handler": Room(
-        ours=("base", "extractors", "lanes", *PURE, *RECORDING), others=("langchain_core",), base="public"
+        ours=("observing", "drafting", *VALUES, *RUNS, *STATE, *PURE), others=("langchain_core",), base="public"
     ),
     "reading.*": Room(ours=("reading", "reading.*")),
 }
@@ -128,7 +148,7 @@ def test_every_module_imports_only_what_its_room_may(root: Path) -> None:
         ("recording.recorder", "from eqty_lineage.deepagents.facts import Gap"),
         ("extractors", "from eqty_lineage.langchain import StateExtractor"),
         ("base", "from eqty_lineage.langchain._serialize import _to_jsonable"),
-        ("base", "import eqty_sdk"),
+        ("base", "from eqty_lineage.deepagents.recording import sdk"),
         ("handler", "from langchain_core.messages import BaseMessage"),
         ("handler", "import importlib.metadata"),
         ("__init__", "from eqty_lineage.deepagents.handler import EqtyDeepAgentsHandler"),
@@ -158,6 +178,7 @@ def test_allowed(module: str, source: str) -> None:
         ("recording.__init__", "import eqty_sdk"),
         ("extractors", "from eqty_sdk import Document"),
         ("handler", "import eqty_sdk.metadata"),
+        ("base", "import eqty_sdk"),
         ("lanes", "import eqty_sdk"),
         ("__init__", "from eqty_sdk import init"),
         # the base's private members have one room

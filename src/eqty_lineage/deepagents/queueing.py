@@ -26,7 +26,7 @@ from eqty_lineage.deepagents.runs import OpenRun, Root
 from eqty_lineage.deepagents.sinks import Place
 
 if TYPE_CHECKING:
-    from eqty_sdk import Context
+    from eqty_lineage.deepagents.recording.sdk import Context
 
 logger = logging.getLogger("eqty.deepagents")
 

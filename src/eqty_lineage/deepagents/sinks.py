@@ -13,8 +13,7 @@ from eqty_lineage.deepagents.payloads import serialise
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from eqty_sdk import CID
-
+    from eqty_lineage.deepagents.recording.sdk import CID
     from eqty_lineage.deepagents.runs import OpenRun, Root
 
 _MEDIA: Final = frozenset(

@@ -25,6 +25,23 @@ from eqty_lineage.deepagents.facts import Asset, AssetId, Computation
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, MutableMapping
 
+__all__ = [
+    "CID",
+    "ConfigurationError",
+    "Context",
+    "Target",
+    "active_context",
+    "asset_steps",
+    "cid_of",
+    "computation_steps",
+    "default_context",
+    "import_manifest",
+    "metadata_json",
+    "require_signer",
+    "snapshot",
+    "warn_once_if_contents_are_not_stored",
+]
+
 logger = logging.getLogger("eqty.deepagents")
 
 LARGEST_EXACT_INT: Final = 2**53
