@@ -52,7 +52,7 @@ ROOMS = {
     "prompts": Room(ours=("payloads",), others=("langchain_core",)),
     "results": Room(ours=("payloads",), others=("langchain_core",)),
     "lanes": Room(ours=PURE),
-    "runs": Room(ours=("lanes", "recording.sdk", *PURE)),
+    "runs": Room(ours=("gaps", "lanes", "recording.sdk", *PURE)),
     "agents": Room(ours=("lanes", "runs")),
     # what an extractor knows: a sink, and through it the run it is in; never the handler
     "sinks": Room(ours=("payloads", "runs", "recording.sdk", *PURE), base="public"),

@@ -15,12 +15,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-from eqty_lineage.langchain import UNCLAIMED, EqtyCallbackHandler, StateExtractor
+from eqty_lineage.langchain import UNCLAIMED, EqtyCallbackHandler, PathExtractor, StateExtractor
 
 from eqty_lineage.deepagents import payloads
 from eqty_lineage.deepagents.clock import next_sequence, now
 from eqty_lineage.deepagents.drafting import Drafting, Frame, as_occurrence, ids
 from eqty_lineage.deepagents.endings import Ending
+from eqty_lineage.deepagents.extractors import SkillExtractor, TodoListExtractor, VirtualFileExtractor
 from eqty_lineage.deepagents.facts import (
     AssetId,
     Computation,
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from langchain_core.outputs import LLMResult
 
     from eqty_lineage.deepagents.runs import OpenRun
+
+_STATE_KEYS: Final = frozenset({SkillExtractor, TodoListExtractor, VirtualFileExtractor})
 
 VOCABULARY: Final = 1
 """Version of the words a manifest uses; see ``docs/manifest.md``."""
@@ -72,10 +75,6 @@ class BaseRoom(Drafting, EqtyCallbackHandler):
     def is_tracked(self, run_id: UUID) -> bool:
         """Whether the base handler will make a computation of this run."""
         return run_id in self._runs
-
-    def kind_of(self, run_id: UUID) -> str:
-        """Return the ``computation_type`` a tracked run will have."""
-        return str(self._runs[run_id]["kind"])
 
     def add_inputs(self, run_id: UUID, cids: list[AssetId]) -> None:
         """Make assets inputs of a run that has started."""
@@ -198,15 +197,21 @@ class BaseRoom(Drafting, EqtyCallbackHandler):
         elif frame.place is Place.RESULT and sdk.cid_of(serialise(payload)) == frame.run.input_cid:
             payload = {"result": payload}
         frame.state = self.draft("Dataset", payload, name, description, sink.metadata)
-        carried = [*ids(sink.carried), *frame.carried]
         created = [*ids(sink.created), *frame.created]
-        return SimpleNamespace(cid=frame.state), carried, [cid for cid in created if cid not in carried]
+        carried = [cid for cid in (*ids(sink.carried), *frame.carried) if cid not in created]
+        return SimpleNamespace(cid=frame.state), carried, created
 
     def _claim(self, path: tuple[str, ...], value: Any, sink: StateSink, *, in_command: bool) -> Any:
         sink.look_at(path, in_command=in_command)
         for extractor in self._extractors:
+            # most values are none of the built-in extractors' business: this runs for every value of every state
+            kind = type(extractor)
+            if (kind in _STATE_KEYS and sink.state_key is None) or (
+                kind is PathExtractor and not isinstance(value, Path)
+            ):
+                continue
             try:
-                with self._context_for(extractor, sink):
+                with self._context_for(kind, sink):
                     claimed = extractor.extract(path, value, sink)
             except Exception as error:  # noqa: BLE001 - a broken extractor must not take down the run
                 what = f"{type(extractor).__name__} at {'.'.join(path)}: {type(error).__name__}"
@@ -216,9 +221,9 @@ class BaseRoom(Drafting, EqtyCallbackHandler):
                 return claimed
         return UNCLAIMED
 
-    def _context_for(self, extractor: StateExtractor, sink: StateSink) -> contextlib.AbstractContextManager[Any]:
+    def _context_for(self, kind: type[StateExtractor], sink: StateSink) -> contextlib.AbstractContextManager[Any]:
         """A user's extractor registers with the SDK itself: make sure that it lands in this run's context."""
-        if type(extractor).__module__.startswith("eqty_lineage."):
+        if kind in _STATE_KEYS or kind is PathExtractor:
             return contextlib.nullcontext()
         activated: contextlib.AbstractContextManager[Any] = sink.run.root.target.activated()
         return activated
@@ -282,18 +287,20 @@ class _DraftFactory:
         self._room = room
         self._kind = kind
 
-    def from_object(self, obj: Any, name: str = "", description: str = "", **metadata: Any) -> Any:
-        return SimpleNamespace(cid=self._room.draft(self._kind, obj, name, description, metadata))
+    def from_object(self, obj: Any, **metadata: Any) -> Any:
+        data = serialise(obj)
+        return self._draft(sdk.cid_of(data), data, metadata)
 
-    def from_cid(self, cid: Any, name: str = "", description: str = "", **metadata: Any) -> Any:
-        return SimpleNamespace(
-            cid=self._room.draft_known(self._kind, AssetId(str(cid)), None, name, description, metadata)
-        )
+    def from_cid(self, cid: Any, **metadata: Any) -> Any:
+        return self._draft(AssetId(str(cid)), None, metadata)
 
-    def from_path(self, path: Path, name: str = "", description: str = "", **metadata: Any) -> Any:
+    def from_path(self, path: Path, **metadata: Any) -> Any:
         # the bytes are stored at once, because the file may change before a recorder gets to it
-        cid = sdk.snapshot(path)
-        return SimpleNamespace(cid=self._room.draft_known(self._kind, cid, None, name, description, metadata))
+        return self._draft(sdk.snapshot(path), None, metadata)
+
+    def _draft(self, cid: AssetId, data: bytes | None, metadata: dict[str, Any]) -> Any:
+        fields = {"name": f"{self._kind}-{cid[-4:]}", **metadata, "assetType": self._kind}
+        return SimpleNamespace(cid=self._room.enqueue(cid, data, fields))
 
 
 def _messages(response: LLMResult | None) -> list[Any]:

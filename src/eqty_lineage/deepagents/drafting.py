@@ -62,16 +62,18 @@ class Drafting:
         description: str,
         metadata: Mapping[str, Any] | None = None,
     ) -> AssetId:
-        """Draft an asset whose CID is known; without ``data`` its content is in the store already, or never will be.
+        """Draft an asset whose CID is known; without ``data`` its content is in the store already, or never will be."""
+        fields = {"name": name, "description": description, **(metadata or {}), "assetType": kind}
+        return self.enqueue(cid, data, fields)
 
-        An asset that this root run has drafted before is not drafted again.
-        """
+    def enqueue(self, cid: AssetId, data: bytes | None, fields: Mapping[str, Any]) -> AssetId:
+        """Add an asset with this metadata to the frame, unless this root run has drafted it before."""
         frame = self._require_frame()
-        text = sdk.metadata_json({"name": name, "description": description, **(metadata or {}), "assetType": kind})
+        text = sdk.metadata_json(dict(fields))
         enqueued = frame.run.root.enqueued
         if (cid, text) not in enqueued:
             enqueued.add((cid, text))
-            frame.assets.append(Asset(cid, text, data, name))
+            frame.assets.append(Asset(cid, text, data, str(fields.get("name"))))
         return cid
 
     def _require_frame(self) -> Frame:

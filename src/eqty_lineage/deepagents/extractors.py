@@ -58,7 +58,9 @@ class VirtualFileExtractor(StateExtractor):
                 run.uses.append(FileUse.of(version, Role.PRESENT))
                 _confirm(version, sink)
         for path, why in adoption.unreadable:
-            sink.gap(why, path)
+            if (path, why) not in run.root.unreadable:
+                run.root.unreadable.add((path, why))
+                sink.gap(why, path)
         return stand_in
 
     @staticmethod

@@ -327,12 +327,25 @@ class EqtyDeepAgentsHandler(Observer):
         try:
             with self._recording(run, Place.RESULT) as frame:
                 self._link_request(run)
+                self._note_owner(run, output)
                 self._settle(run, output, frame)
                 super().on_tool_end(output, run_id=run_id, **kwargs)
                 if run.tool_call_id is not None and frame.state is not None:
                     run.lane.results[run.tool_call_id] = frame.state
         finally:
             self._close(run)
+
+    def _note_owner(self, run: OpenRun, output: Any) -> None:
+        """A state update is the first sign of whose state it is, where the agent is not named and had none to show."""
+        node = run.parent
+        if (
+            node is not None
+            and node.parent is not None
+            and self._open_runs.get(run.lane.owner) is None
+            and results.update_in(output).keys() & _CLAIMED
+        ):
+            run.lane.owner = node.parent.run_id
+            run.owns_state = node.owns_state = True
 
     def _settle(self, run: OpenRun, output: Any, frame: Frame) -> None:
         """Work out what a file call did. An update of the file it names, in a ``Command``, is the extractor's."""

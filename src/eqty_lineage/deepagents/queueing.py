@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from eqty_lineage.deepagents.base import BaseRoom
 from eqty_lineage.deepagents.drafting import Frame, gaps_asset
 from eqty_lineage.deepagents.facts import Asset, Computation, Gap, Why
-from eqty_lineage.deepagents.gaps import KEPT, Gaps
+from eqty_lineage.deepagents.gaps import Gaps
 from eqty_lineage.deepagents.recording import sdk
 from eqty_lineage.deepagents.recording.recorder import BackgroundRecorder, InlineRecorder, Job, Recorder, Step
 from eqty_lineage.deepagents.runs import OpenRun, Root
@@ -44,6 +44,9 @@ class _ThreadContexts(Mapping[str, "Context"]):
         target = self._targets[str(thread_id)]
         self._handler.flush()
         return target.resolve()
+
+    def __contains__(self, thread_id: object) -> bool:
+        return str(thread_id) in self._targets
 
     def __iter__(self) -> Iterator[str]:
         return iter(list(self._targets))
@@ -171,7 +174,7 @@ class Queueing(BaseRoom):
     def _gap_steps(self, root: Root) -> Iterator[Step]:
         """The last thing a root run records: what it could not record, storing included."""
         if root.gaps:
-            asset = gaps_asset(list(root.gaps)[-KEPT:], len(root.gaps))
+            asset = gaps_asset(list(root.gaps), root.gap_count)
             yield from sdk.asset_steps(asset, root.target.resolve)
 
     def _push(self, root: Root) -> None:
@@ -195,6 +198,7 @@ class Queueing(BaseRoom):
         self.gaps.note(gap)
         if root is not None:
             root.gaps.append(gap)
+            root.gap_count += 1
 
 
 def _recorder(recording: str | None) -> Recorder:

@@ -7,12 +7,14 @@ in progress when the other starts or by an event after that.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from eqty_lineage.deepagents.facts import AssetId, FileUse, Gap, Status
+from eqty_lineage.deepagents.gaps import KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,7 +46,10 @@ class Root:
     stored: set[AssetId] = field(default_factory=set)
     lost: set[AssetId] = field(default_factory=set)
     drafted_files: set[tuple[str, AssetId]] = field(default_factory=set)
-    gaps: list[Gap] = field(default_factory=list)
+    gaps: deque[Gap] = field(default_factory=lambda: deque(maxlen=KEPT))
+    gap_count: int = 0
+    unreadable: set[tuple[str, str]] = field(default_factory=set)
+    """What was counted as unreadable already: a state shows it again at every node."""
     paused: bool = False
     overlapping: set[UUID] = field(default_factory=set)
     """Roots that started since this one last showed life."""

@@ -135,6 +135,8 @@ class StateSink(AssetSink):
 
     def create(self, cid: object) -> None:
         """Link an asset as an output."""
+        # what a call makes it may also have taken away elsewhere (a move): it stands among the outputs
+        self.carried = [carried for carried in self.carried if carried != cid]
         super().create(cast("CID", cid))
 
     def add_inputs(self, run: OpenRun, cids: list[AssetId]) -> None:
