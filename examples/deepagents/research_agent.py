@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import scripted
+import summary
 from deepagents import create_deep_agent
 from deepagents.backends import StateBackend
 from deepagents.backends.utils import create_file_data
@@ -25,21 +27,21 @@ from langchain.chat_models import init_chat_model
 from langchain_core.tools import tool
 from pydantic import SecretStr
 
-import scripted
-import summary
 from eqty_lineage.deepagents import EqtyDeepAgentsHandler, eqty_tool
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+    from langgraph.graph.state import CompiledStateGraph
+
+    Agent = CompiledStateGraph[Any, Any, Any, Any]
 
 HERE = Path(__file__).resolve().parent
 LIVE_MODEL = "anthropic:claude-sonnet-4-6"
 FAILED = 1
 NOT_POSSIBLE = 2
 
-QUESTION = (
-    "How did sailors tell one lighthouse from another? Write a short report to /report.md, then answer in two sentences."
-)
+QUESTION = """\
+How did sailors tell one lighthouse from another? Write a short report to /report.md, then answer in two sentences."""
 
 RESEARCHER = """\
 You are a research agent. Keep a plan with write_todos and revise it after every step. Leave looking things up to the
@@ -79,6 +81,7 @@ def main() -> int:
         agent = _agent(*models)
         # By default `invoke` returns once everything is stored. Not waiting there is what lets us time the two apart.
         handler = EqtyDeepAgentsHandler(wait=False)
+        print("The agent is at work. Signing what it did takes longer than doing it.\n", file=sys.stderr)
         started = time.perf_counter()
         try:
             answer = _ask(agent, handler)
@@ -98,7 +101,7 @@ def main() -> int:
     return 0
 
 
-def _ask(agent: Any, handler: EqtyDeepAgentsHandler) -> str:
+def _ask(agent: Agent, handler: EqtyDeepAgentsHandler) -> str:
     state = agent.invoke(
         {"messages": [{"role": "user", "content": QUESTION}], "files": _given_files()},
         config={"callbacks": [handler]},
@@ -166,11 +169,11 @@ def _set_up_sdk(folder: Path | None) -> None:
     """Prepare the SDK: once in a process, because a second ``init`` changes nothing."""
     root = Context.new("deepagents-demo")
     config = init(default_context=root) if folder is None else init(default_context=root, custom_dir=folder)
-    config.set_store_all_blobs(True)  # noqa: FBT003 - the SDK's signature
+    config.set_store_all_blobs(True)
     set_active_signer(Signer.load_or_create("deepagents-demo"))
 
 
-def _agent(researcher: BaseChatModel, librarian: BaseChatModel) -> Any:
+def _agent(researcher: BaseChatModel, librarian: BaseChatModel) -> Agent:
     agent = create_deep_agent(
         model=researcher,
         name="research-agent",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Self
 
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
@@ -52,7 +52,7 @@ _STEPS = ("Collect notes from the library", "Write the report", "Check the repor
 class ScriptedChatModel(GenericFakeChatModel):
     """A chat model that answers with the next message of its script, whatever it is asked."""
 
-    def bind_tools(self, tools: object, **kwargs: Any) -> Self:
+    def bind_tools(self, tools: object, **kwargs: object) -> Self:
         """Take note of no tools: the script knows which ones there are."""
         del tools, kwargs
         return self
@@ -105,9 +105,7 @@ def researcher() -> ScriptedChatModel:
                 ),
                 say.call("write_todos", todos=_plan("completed", "completed", "in_progress")),
                 # meant to vary a word, but it also turns every lighthouse into a "lamphouse"
-                say.call(
-                    "edit_file", file_path="/report.md", old_string="light", new_string="lamp", replace_all=True
-                ),
+                say.call("edit_file", file_path="/report.md", old_string="light", new_string="lamp", replace_all=True),
                 say.call("read_file", file_path="/report.md"),
                 say.call("write_file", file_path="/report.md", content=final),
                 say.call("write_todos", todos=_plan("completed", "completed", "completed")),
@@ -123,7 +121,7 @@ class _Script:
     def __init__(self, name: str) -> None:
         self._ids: Iterator[str] = (f"{name}-{number}" for number in itertools.count(1))
 
-    def call(self, tool: str, **arguments: Any) -> AIMessage:
+    def call(self, tool: str, **arguments: object) -> AIMessage:
         return AIMessage(content="", tool_calls=[{"name": tool, "args": arguments, "id": next(self._ids)}])
 
     def text(self, content: str) -> AIMessage:

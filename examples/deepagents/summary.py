@@ -62,7 +62,7 @@ class Record:
         }
         return iter(sorted(found.items(), key=lambda asset: (asset[1]["name"], asset[0])))
 
-    def payload(self, cid: str) -> Any:
+    def payload(self, cid: str) -> Any:  # noqa: ANN401 - JSON of any shape
         """What an asset holds: a JSON value, or the text if it is not JSON."""
         text = self.blobs[cid].decode()
         try:
@@ -78,12 +78,12 @@ class Record:
 def show(manifest: Path, *, run_seconds: float, waiting_seconds: float) -> None:
     """Print what a manifest says, and how long making it took."""
     record = Record(json.loads(manifest.read_bytes()))
-    _print_table("Files", ("path", "version", "content", "written by"), _files(record))
-    _print_table("Plan revisions", ("no", "content", "done", "current", "pending", "written by"), _plans(record))
-    _print_table("Agents", ("name", "role", "content"), _agents(record))
-    _print_table("Skills", ("name", "content", "offered to"), _skills(record))
-    _print_table("System prompts", ("agent", "characters", "content", "model turns"), _prompts(record))
-    _print_table("Tools whose source is recorded", ("name", "lines", "content", "calls"), _tools(record))
+    _print_table("Files", ("path", "version", "CID", "written by"), _files(record))
+    _print_table("Plan revisions", ("no", "CID", "done", "current", "pending", "written by"), _plans(record))
+    _print_table("Agents", ("name", "role", "CID"), _agents(record))
+    _print_table("Skills", ("name", "CID", "offered to"), _skills(record))
+    _print_table("System prompts", ("agent", "characters", "CID", "model turns"), _prompts(record))
+    _print_table("Tools whose source is recorded", ("name", "lines", "CID", "calls"), _tools(record))
     _print_table("Computations by type", ("type", "count"), _kinds(record))
     _print_table("Gaps", ("count", "reason"), _gaps(record))
     print("Time")
@@ -109,7 +109,7 @@ def _files(record: Record) -> list[Sequence[object]]:
     for step in record.steps:
         for use in step.files("wrote"):
             first = ordinals.setdefault((step.metadata["lane"], use["path"], use["cid"]), use["version"])
-            again = "" if first == use["version"] else f" = {first}"
+            again = "" if first == use["version"] else f" (as {first})"
             written.append((use["path"], f"{use['version']}{again}", _short(use["cid"]), step))
     known = {(path, cid) for _, path, cid in ordinals}
     given = {
@@ -163,7 +163,7 @@ def _kinds(record: Record) -> list[Sequence[object]]:
 
 def _gaps(record: Record) -> list[Sequence[object]]:
     gaps = [gap for cid, _ in record.assets("Dataset", "gaps") for gap in record.payload(cid)["gaps"]]
-    return [(count, why) for why, count in Counter(gap["why"] for gap in gaps).most_common()]
+    return [(count, reason) for reason, count in Counter(gap["reason"] for gap in gaps).most_common()]
 
 
 def _print_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
@@ -43,6 +44,11 @@ if TYPE_CHECKING:
 
 _STATE_KEYS: Final = frozenset({SkillExtractor, TodoListExtractor, VirtualFileExtractor})
 
+_DISTRIBUTION: Final = "eqty-lineage-deepagents"
+try:
+    RECORDER = f"{_DISTRIBUTION}/{metadata.version(_DISTRIBUTION)}"
+except metadata.PackageNotFoundError:  # a source tree that is not installed
+    RECORDER = f"{_DISTRIBUTION}/unknown"
 VOCABULARY: Final = 1
 """Version of the words a manifest uses; see ``docs/manifest.md``."""
 
@@ -148,11 +154,9 @@ class BaseRoom(Drafting, EqtyCallbackHandler):
         if run.uses:
             fields["files"] = files_metadata([use for use in run.uses if use.cid in inputs or use.cid in outputs])
         if run.parent is None and run.recorded and kind.removesuffix("_error") == self._kind_of_root(run):
-            fields["recorder"] = self.recorder_name
+            fields["recorder"] = RECORDER
             fields["vocabulary"] = VOCABULARY
         frame.computations.append(Computation(tuple(inputs), tuple(outputs), sdk.metadata_json(fields), name))
-
-    recorder_name = "eqty-lineage-deepagents"
 
     @staticmethod
     def _kind_of_root(run: OpenRun) -> str:

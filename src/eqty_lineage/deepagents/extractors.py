@@ -54,9 +54,10 @@ class VirtualFileExtractor(StateExtractor):
             sink.draft_version(version, data)
             sink.carry(version.cid)
             stand_in[version.path] = str(version.cid)
-            if data is not None:
+            _confirm(version, sink)
+            if data is not None or sink.place is Place.RUN_OUT:
+                # what was there before, and what a run ends with; not the whole filesystem again at every node
                 run.uses.append(FileUse.of(version, Role.PRESENT))
-                _confirm(version, sink)
         for path, why in adoption.unreadable:
             if (path, why) not in run.root.unreadable:
                 run.root.unreadable.add((path, why))
@@ -179,7 +180,9 @@ class SkillExtractor(StateExtractor):
         ):
             return UNCLAIMED
         for skill in skills:
-            sink.carry(sink.draft("Skill", skill, skill["name"], str(skill.get("description") or "A skill.")))
+            cid = sink.draft("Skill", skill, skill["name"], str(skill.get("description") or "A skill."))
+            sink.carry(cid)
+            sink.run.skills.append(cid)
         return sorted(skill["name"] for skill in skills)
 
 

@@ -106,7 +106,8 @@ class EqtyDeepAgentsHandler(Observer):
         caller = next((around for around in run.ancestors() if around.kind is Kind.TOOL), None)
         if caller is not None and caller.lane is run.lane.parent:
             self.add_inputs(caller.run_id, [agent])
-            run.lane.delegated = run.lane.delegated or self.input_of(caller.run_id)
+            task = [self.input_of(caller.run_id), caller.lane.asked_by(caller.tool_call_id)]
+            run.lane.delegated = [cid for cid in task if cid is not None]
 
     def _draft_agent(self, run: OpenRun) -> AssetId:
         payload = agents.agent_payload(
@@ -136,18 +137,14 @@ class EqtyDeepAgentsHandler(Observer):
         """Add what can only be told once a graph or agent has run."""
         if run.parent is None and (agents.is_agent(run.metadata) or run.lane.acted):
             self.add_inputs(run.run_id, [self._draft_agent(run)])
-        if run.offered:
-            for path, _, data in run.offered:
-                self.note_gap(run.root, Gap(Why.UNUSED_INPUT, path, run.lane.label))
-                self.add_inputs(
-                    run.run_id,
-                    [
-                        self.draft_bytes(
-                            "Dataset", data, f"{path}: passed in, not taken up", "A file the graph did not keep."
-                        )
-                    ],
-                )
-            run.offered.clear()
+        for path, cid, data in run.offered:
+            if run.lane.parent is not None and run.lane.parent.files.knows(path, cid) is not None:
+                # a subagent is handed its caller's whole filesystem, and may have no use for one
+                continue
+            self.note_gap(run.root, Gap(Why.UNUSED_INPUT, path, run.lane.label))
+            name, description = f"{path}: passed in, not taken up", "A file the graph did not keep."
+            self.add_inputs(run.run_id, [self.draft_bytes("Dataset", data, name, description)])
+        run.offered.clear()
 
     @observed
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
@@ -216,9 +213,9 @@ class EqtyDeepAgentsHandler(Observer):
                         "System_Prompt", self._redact(system), f"{model}: system prompt", "The model's instructions."
                     )
                 )
-            if lane.delegated is not None:
-                inputs.append(lane.delegated)
-                lane.delegated = None
+            inputs += lane.delegated
+            lane.delegated = []
+            inputs += next((node.skills for node in run.ancestors() if node.recorded), [])
             self.add_inputs(run_id, [cid for cid in inputs if cid is not None])
 
     @observed

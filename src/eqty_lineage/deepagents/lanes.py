@@ -34,8 +34,8 @@ class Lane:
         """Tool call id -> the response of the model turn that asked for it."""
         self.results: dict[str, AssetId] = {}
         """Tool call id -> the output of the call."""
-        self.delegated: AssetId | None = None
-        """The input of the ``task`` call that started this lane, until its first turn has used it."""
+        self.delegated: list[AssetId] = []
+        """The task that started this lane and the response that asked for it, until its first turn has used them."""
         self.acted = False
         """Whether a tool call that a model turn asked for has run: the sign of an agent where no name is given."""
         self.has_file_tools = False

@@ -154,6 +154,7 @@ class Observer(Queueing):
     def _close(self, run: OpenRun) -> None:
         """Close a run; the end of a root closes all that is left of it."""
         self._open_runs.remove(run)
+        self.release([run.run_id])
         if run.ticket is not None:
             run.lane.files.abandon(run.ticket)
         if run.starts_agent:

@@ -84,6 +84,8 @@ class OpenRun:
     tool_call_id: str | None = None
     input_cid: AssetId | None = None
     uses: list[FileUse] = field(default_factory=list)
+    skills: list[AssetId] = field(default_factory=list)
+    """The skills this node's state held."""
     offered: list[tuple[str, AssetId, bytes]] = field(default_factory=list)
     """Files the caller passed in, until the graph shows that it took them up."""
 
