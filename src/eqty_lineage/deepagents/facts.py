@@ -61,6 +61,7 @@ class Why(StrEnum):
     UNENCODABLE = "the content is not valid Unicode text"
     BAD_BINARY = "the content is not valid base64"
     UNUSED_INPUT = "a file passed in was not taken up by the graph"
+    UNASKED = "the model turn that asked for this call was not seen"
     UNFINISHED = "the run ended before this did"
     CALLBACK = "recording a callback failed"
     NOT_STORED = "the statement store refused it"

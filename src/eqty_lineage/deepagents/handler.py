@@ -122,7 +122,8 @@ class EqtyDeepAgentsHandler(Observer):
         if run is None:
             return
         is_run = run.parent is None or run.starts_agent
-        if is_run and results.is_paused(outputs):
+        if is_run and (results.is_paused(outputs) or (run.parent is None and run.root.paused)):
+            # a root that pauses ends like one that is done (langgraph 1.2.24)
             run.status = Status.INTERRUPTED
             run.root.paused = True
         try:
@@ -167,9 +168,9 @@ class EqtyDeepAgentsHandler(Observer):
                 run.status = Status.ERROR
             case Ending.STOPPED:
                 run.status = Status.INTERRUPTED
+                run.stopped = True
             case Ending.PAUSED:
                 run.status = Status.INTERRUPTED
-                run.paused = True
                 if any(kind.__name__ == "GraphInterrupt" for kind in type(error).__mro__):
                     run.root.paused = True
 
@@ -307,7 +308,7 @@ class EqtyDeepAgentsHandler(Observer):
             payload = prompts.as_response(message, lane.agent)
             answer = self.draft("Reasoning", payload, "response", "Chat model response, including any tool calls.")
         if answer is not None:
-            lane.acted = True
+            lane.acted = run.asked = True
             self.add_inputs(run.run_id, [answer])
 
     @observed
@@ -324,6 +325,8 @@ class EqtyDeepAgentsHandler(Observer):
         try:
             with self._recording(run, Place.RESULT) as frame:
                 self._link_request(run)
+                if run.tool_call_id is not None and not run.asked:
+                    self.note_gap(run.root, Gap(Why.UNASKED, run.name, run.lane.label))
                 self._note_owner(run, output)
                 self._settle(run, output, frame)
                 super().on_tool_end(output, run_id=run_id, **kwargs)

@@ -120,11 +120,14 @@ class Observer(Queueing):
             step=step if isinstance(step, int) and not isinstance(step, bool) else None,
             starts_agent=started is not None,
         )
-        at_once = self._open_runs.add(run)
-        if at_once and not self._warned:
+        self._warn(self._open_runs.add(run))
+        return run
+
+    def _warn(self, at_once: int) -> None:
+        """Say, once, that several root runs were seen at once."""
+        if at_once > 1 and not self._warned:
             self._warned = True
             logger.warning(_OVERLAP, at_once)
-        return run
 
     def _start_root(self, run_id: UUID, name: str, metadata: Mapping[str, Any]) -> tuple[Root, Lane]:
         thread = metadata.get("thread_id")
@@ -167,6 +170,8 @@ class Observer(Queueing):
 
     def _close_root(self, run: OpenRun) -> None:
         root = run.root
+        if not run.stopped:
+            self._warn(self._open_runs.goes_on(root))
         left = self._open_runs.left_open(root)
         for other in left:
             if other.recorded:

@@ -1,8 +1,8 @@
 """Which runs are open, which root each belongs to, and whether two roots run at once.
 
 A root run is one whose parent this handler did not see, of whatever kind. A root that was abandoned (a stream nobody
-reads any more) looks open for good: it counts as running at the same time as another only if it shows life, by work
-in progress when the other starts or by an event after that.
+reads any more) looks open for good, and what it had begun may still end: it counts as running at the same time as
+another only if it goes on after the other has started, by beginning a step or by coming to its own end.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Root:
     """What was counted as unreadable already: a state shows it again at every node."""
     paused: bool = False
     overlapping: set[UUID] = field(default_factory=set)
-    """Roots that started since this one last showed life."""
+    """Roots that started since this one last went on."""
 
 
 @dataclass(slots=True)
@@ -72,11 +72,13 @@ class OpenRun:
     recorded: bool = False
     status: Status = Status.OK
     children: int = 0
-    open_children: int = 0
     starts_agent: bool = False
     owns_state: bool = False
     """Whether this node's state is the state of the lane's agent, not of some graph called inside it."""
-    paused: bool = False
+    asked: bool = False
+    """Whether the model turn that asked for this tool call is known."""
+    stopped: bool = False
+    """Whether the caller went away: cancelled, or a stream nobody reads."""
     call: str | None = None
     """The one tool call this node was started for."""
     ticket: Ticket | None = None
@@ -126,20 +128,16 @@ class OpenRuns:
         """Open a run. Return how many roots are running at once, if that has just shown to be more than one."""
         self._runs[run.run_id] = run
         if run.parent is not None:
-            run.parent.open_children += 1
             run.parent.children += 1
-            return self.alive(run.root)
-        seen = 1
+            is_step = run.parent.parent is None and run.kind is Kind.CHAIN
+            return self.goes_on(run.root) if is_step else 0
         for other in self._roots.values():
-            if other.open_children or not other.children:
-                seen += 1
-            else:
-                other.root.overlapping.add(run.run_id)
+            other.root.overlapping.add(run.run_id)
         self._roots[run.run_id] = run
-        return seen if seen > 1 else 0
+        return 0
 
-    def alive(self, root: Root) -> int:
-        """Note that a root showed life. Return how many roots are running at once, if more than one."""
+    def goes_on(self, root: Root) -> int:
+        """Note that a root went on. Return how many roots were running at once, if more than one."""
         if not root.overlapping:
             return 0
         seen = 1 + len(root.overlapping)
@@ -149,10 +147,7 @@ class OpenRuns:
     def remove(self, run: OpenRun) -> None:
         """Close a run."""
         self._runs.pop(run.run_id, None)
-        if run.parent is not None:
-            run.parent.open_children -= 1
-        else:
-            self._roots.pop(run.run_id, None)
+        self._roots.pop(run.run_id, None)
 
     def left_open(self, root: Root) -> list[OpenRun]:
         """Return the runs of a root that never ended."""
