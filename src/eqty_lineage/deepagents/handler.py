@@ -193,10 +193,11 @@ class EqtyDeepAgentsHandler(Observer):
         if run is None:
             return
         lane = run.lane
-        with self._recording(run, Place.ELSEWHERE):
+        with self._recording(run, Place.ELSEWHERE) as frame:
+            frame.prompt = self.prompt_of(messages)
             super().on_chat_model_start(
                 serialized or {},
-                plain(messages),
+                [],
                 run_id=run_id,
                 parent_run_id=_parent_id(run),
                 tags=tags,
@@ -305,6 +306,7 @@ class EqtyDeepAgentsHandler(Observer):
         message = lane.last_request
         if answer is None and message is not None and run.tool_call_id in prompts.asked_calls(message):
             payload = prompts.as_response(message, lane.agent)
+            payload = self.pack("Reasoning", payload)
             answer = self.draft("Reasoning", payload, "response", "Chat model response, including any tool calls.")
         if answer is not None:
             lane.acted = True

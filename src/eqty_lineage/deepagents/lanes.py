@@ -14,6 +14,7 @@ from eqty_lineage.deepagents.facts import AssetId, PlanRevision
 from eqty_lineage.deepagents.filesystem.effects import CidOf
 from eqty_lineage.deepagents.filesystem.outside import SharedFiles
 from eqty_lineage.deepagents.filesystem.versions import LaneFiles
+from eqty_lineage.deepagents.transcripts import Transcript
 
 NAMESPACE: Final = "langgraph_checkpoint_ns"
 ROOT_LANE: Final = ""
@@ -47,6 +48,8 @@ class Lane:
         self.running = False
         self.last_request: Any = None
         """The last message in this lane's state that asks for tool calls."""
+        self.transcript: Transcript | None = None
+        """The messages this agent's last state showed."""
         self._revisions = 0
 
     def revise(self, cid: AssetId, open_items: int) -> PlanRevision:
@@ -69,6 +72,30 @@ class Lane:
         return None
 
 
+class Registered:
+    """Which assets a context has, as far as they may be used again: the most recent ones, not all."""
+
+    MOST: Final = 8_192
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._keys: dict[bytes, None] = {}
+
+    def __contains__(self, key: bytes) -> bool:
+        """Whether this was registered lately."""
+        return key in self._keys
+
+    def add(self, key: bytes) -> None:
+        """Note a registration."""
+        self._keys[key] = None
+        if len(self._keys) > self.MOST:
+            del self._keys[next(iter(self._keys))]
+
+    def discard(self, key: bytes) -> None:
+        """Note that a registration failed."""
+        self._keys.pop(key, None)
+
+
 class Conversation:
     """What the turns of one conversation share."""
 
@@ -76,6 +103,8 @@ class Conversation:
         """Start with the root agent's lane alone."""
         self._shared = SharedFiles(cid_of)
         self.lanes: dict[str, Lane] = {ROOT_LANE: Lane(ROOT_LANE, "", "", LaneFiles(self._shared, cid_of))}
+        self.registered: dict[Any, Registered] = {}
+        """By context: what lasts from run to run and need not be registered again."""
         self.turns = 0
         self.open_runs = 0
         self.path_versions: dict[Any, Any] = {}
