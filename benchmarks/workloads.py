@@ -87,7 +87,9 @@ class Workload:
         state: dict[str, Any] = {"messages": [HumanMessage("Go.")]}
         if self.files:
             text = "ten kilobytes in a file of a hundred\n" * 280
-            state["files"] = {f"/seed/{n}.md": {"content": f"{n}\n{text}", "encoding": "utf-8"} for n in range(self.files)}
+            state["files"] = {
+                f"/seed/{n}.md": {"content": f"{n}\n{text}", "encoding": "utf-8"} for n in range(self.files)
+            }
         return agent.invoke(state, config={"callbacks": callbacks, "recursion_limit": 1_000})
 
 

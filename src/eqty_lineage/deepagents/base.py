@@ -83,6 +83,10 @@ class BaseRoom(Drafting, EqtyCallbackHandler):
             run.root.framework = self._framework
             self._frame = outer
 
+    def nested_chain_start(self, *args: Any, **kwargs: Any) -> None:
+        """Let the base handler's logic see the start of a chain run that is not a root."""
+        EqtyCallbackHandler.on_chain_start(self, *args, **kwargs)
+
     def is_tracked(self, run_id: UUID) -> bool:
         """Whether the base handler will make a computation of this run."""
         return run_id in self._runs

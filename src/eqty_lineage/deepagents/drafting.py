@@ -93,7 +93,10 @@ class Drafting:
         key = key_of(asset)
         if key in root.enqueued or key in root.registered:
             return
-        (root.registered if lasting else root.enqueued).add(key)
+        if lasting:
+            root.registered[key] = None
+        else:
+            root.enqueued.add(key)
         frame.assets.append(asset)
 
     def _require_frame(self) -> Frame:

@@ -74,8 +74,10 @@ class EqtyDeepAgentsHandler(Observer):
             self._enter_node(run, inputs)
         run.call = results.only_call(inputs)
         run.occurrence = _occurrence(run, run.call)
+        # a root is announced to every class between; what is nested is the base's logic alone
+        start = super().on_chain_start if run.parent is None else self.nested_chain_start
         with self._recording(run, Place.RUN_IN if is_run else Place.NODE_IN):
-            super().on_chain_start(
+            start(
                 serialized or {},
                 inputs,
                 run_id=run_id,

@@ -14,10 +14,16 @@ from eqty_lineage.deepagents.facts import AssetId, PlanRevision
 from eqty_lineage.deepagents.filesystem.effects import CidOf
 from eqty_lineage.deepagents.filesystem.outside import SharedFiles
 from eqty_lineage.deepagents.filesystem.versions import LaneFiles
+from eqty_lineage.deepagents.recent import Recent
 from eqty_lineage.deepagents.transcripts import Transcript
 
 NAMESPACE: Final = "langgraph_checkpoint_ns"
 ROOT_LANE: Final = ""
+CONTEXTS: Final = 8
+REGISTERED: Final = 8_192
+"""Assets that are the same from run to run, remembered for each context of a conversation."""
+CALLS: Final = 5_000
+"""Tool calls a lane remembers: more than any prompt shows."""
 
 
 class Lane:
@@ -31,9 +37,9 @@ class Lane:
         self.files = files
         self.parent = parent
         self.plan: PlanRevision | None = None
-        self.asked: dict[str, AssetId] = {}
+        self.asked: Recent[str, AssetId] = Recent(CALLS)
         """Tool call id -> the response of the model turn that asked for it."""
-        self.results: dict[str, AssetId] = {}
+        self.results: Recent[str, AssetId] = Recent(CALLS)
         """Tool call id -> the output of the call."""
         self.delegated: list[AssetId] = []
         """The task that started this lane and the response that asked for it, until its first turn has used them."""
@@ -72,30 +78,6 @@ class Lane:
         return None
 
 
-class Registered:
-    """Which assets a context has, as far as they may be used again: the most recent ones, not all."""
-
-    MOST: Final = 8_192
-
-    def __init__(self) -> None:
-        """Start with none."""
-        self._keys: dict[bytes, None] = {}
-
-    def __contains__(self, key: bytes) -> bool:
-        """Whether this was registered lately."""
-        return key in self._keys
-
-    def add(self, key: bytes) -> None:
-        """Note a registration."""
-        self._keys[key] = None
-        if len(self._keys) > self.MOST:
-            del self._keys[next(iter(self._keys))]
-
-    def discard(self, key: bytes) -> None:
-        """Note that a registration failed."""
-        self._keys.pop(key, None)
-
-
 class Conversation:
     """What the turns of one conversation share."""
 
@@ -103,7 +85,7 @@ class Conversation:
         """Start with the root agent's lane alone."""
         self._shared = SharedFiles(cid_of)
         self.lanes: dict[str, Lane] = {ROOT_LANE: Lane(ROOT_LANE, "", "", LaneFiles(self._shared, cid_of))}
-        self.registered: dict[Any, Registered] = {}
+        self.registered: Recent[Any, Recent[bytes, None]] = Recent(CONTEXTS)
         """By context: what lasts from run to run and need not be registered again."""
         self.turns = 0
         self.open_runs = 0

@@ -15,11 +15,13 @@ from eqty_lineage.deepagents import agents
 from eqty_lineage.deepagents.clock import now
 from eqty_lineage.deepagents.extractors import SkillExtractor, TodoListExtractor, VirtualFileExtractor
 from eqty_lineage.deepagents.facts import Gap, Why
-from eqty_lineage.deepagents.lanes import Conversation, Lane, Registered
+from eqty_lineage.deepagents.lanes import REGISTERED, Conversation, Lane
 from eqty_lineage.deepagents.queueing import Options, Queueing
+from eqty_lineage.deepagents.recent import Recent
 from eqty_lineage.deepagents.recording import process, sdk
 from eqty_lineage.deepagents.recording.journal import open_journal
 from eqty_lineage.deepagents.recording.recorder import QUEUE_SIZE
+from eqty_lineage.deepagents.recording.sdk import MOST_THREADS
 from eqty_lineage.deepagents.runs import Kind, OpenRun, OpenRuns, Root
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ class Observer(Queueing):
         self._prepare_queue(options)
         self._disabled = os.environ.get(DISABLED) == "1" or process.is_orphan()
         self._open_runs = OpenRuns()
-        self._conversations: dict[str, Conversation] = {}
+        self._conversations: Recent[str, Conversation] = Recent(MOST_THREADS)
         self._warned = False
         if self._disabled:
             self.verbose = verbose
@@ -162,7 +164,7 @@ class Observer(Queueing):
         lane.agent = agent
         lane.named = _text(metadata.get(agents.AGENT_NAME))
         lane.owner = run_id if agents.is_agent(metadata) else None
-        registered = conversation.registered.setdefault(target.key, Registered())
+        registered = conversation.registered.setdefault(target.key, Recent(REGISTERED))
         return Root(run_id, conversation, target, sdk.ContextStore(target), registered, conversation.turns), lane
 
     # --- ending runs

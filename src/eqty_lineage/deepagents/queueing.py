@@ -22,6 +22,7 @@ from eqty_lineage.deepagents.base import BaseRoom
 from eqty_lineage.deepagents.drafting import Frame, gaps_asset, key_of, seal_asset
 from eqty_lineage.deepagents.facts import Asset, AssetId, Computation, Gap, Why
 from eqty_lineage.deepagents.gaps import Gaps
+from eqty_lineage.deepagents.recent import Recent
 from eqty_lineage.deepagents.recording import sdk
 from eqty_lineage.deepagents.recording.jobs import Step, asset_job, computation_job, other_job
 from eqty_lineage.deepagents.recording.journal import Journal
@@ -56,7 +57,7 @@ class Options:
 class _ThreadContexts(Mapping[str, "Context"]):
     """The contexts of the threads a handler has recorded; looking one up waits for what is queued."""
 
-    def __init__(self, handler: Queueing, targets: dict[str, sdk.Target]) -> None:
+    def __init__(self, handler: Queueing, targets: Recent[str, sdk.Target]) -> None:
         self._handler = handler
         self._targets = targets
 
@@ -90,7 +91,7 @@ class Queueing(BaseRoom):
         self._closed = False
         self._disabled = False
         self._local = threading.local()
-        self._targets: dict[str, sdk.Target] = {}
+        self._targets: Recent[str, sdk.Target] = Recent(sdk.MOST_THREADS)
         self._latest: sdk.Target | None = None
         self.gaps = Gaps()
         """What could not be recorded; see :class:`eqty_lineage.deepagents.gaps.Gaps`."""
@@ -179,7 +180,7 @@ class Queueing(BaseRoom):
                 journal.stored()
 
         def failed(error: BaseException) -> None:
-            root.registered.discard(key_of(asset))
+            root.registered.pop(key_of(asset), None)
             root.enqueued.discard(key_of(asset))
             if asset.cid not in root.stored:
                 root.lost.add(asset.cid)

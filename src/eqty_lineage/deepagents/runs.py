@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from eqty_lineage.deepagents.filesystem.effects import Ticket
-    from eqty_lineage.deepagents.lanes import Conversation, Lane, Registered
+    from eqty_lineage.deepagents.lanes import Conversation, Lane
+    from eqty_lineage.deepagents.recent import Recent
     from eqty_lineage.deepagents.recording.jobs import Store
     from eqty_lineage.deepagents.recording.sdk import Target
 
@@ -43,7 +44,7 @@ class Root:
     conversation: Conversation
     target: Target
     store: Store
-    registered: Registered
+    registered: Recent[bytes, None]
     turn: int
     framework: str | None = None
     enqueued: set[bytes] = field(default_factory=set)
