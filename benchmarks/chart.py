@@ -19,7 +19,8 @@ def draw(table: dict[tuple[str, str], dict[str, Any]], variants: tuple[str, ...]
     workloads = list(dict.fromkeys(workload for workload, _ in table))
     height = 60 + len(workloads) * (len(variants) * BAR + GAP)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="11">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}"',
+        'font-family="sans-serif" font-size="11">',
         f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
         '<text x="10" y="18" font-size="13" fill="#222">Seconds a run takes, all of it stored</text>',
     ]
@@ -36,12 +37,12 @@ def draw(table: dict[tuple[str, str], dict[str, Any]], variants: tuple[str, ...]
         for variant in variants:
             row = table[workload, variant]
             scale = (WIDTH - LEFT - 70) / longest
+            box = f'x="{LEFT}" y="{y}" height="{BAR - 2}" fill="{COLOURS[variant]}"'
             whole, before = row["wall"] * scale, row["wall_until_end"] * scale
-            colour = COLOURS[variant]
             parts.append(
                 f'<rect x="{LEFT}" y="{y}" width="{whole:.1f}" height="{BAR - 2}" fill="{colour}" opacity="0.45"/>'
             )
-            parts.append(f'<rect x="{LEFT}" y="{y}" width="{before:.1f}" height="{BAR - 2}" fill="{colour}"/>')
+            parts.append(f'<rect {box} width="{before:.1f}"/>')
             parts.append(f'<text x="{LEFT + whole + 5:.1f}" y="{y + BAR - 3}" fill="#222">{row["wall"]:.2f}</text>')
             y += BAR
         y += GAP
