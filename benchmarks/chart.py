@@ -39,9 +39,7 @@ def draw(table: dict[tuple[str, str], dict[str, Any]], variants: tuple[str, ...]
             scale = (WIDTH - LEFT - 70) / longest
             box = f'x="{LEFT}" y="{y}" height="{BAR - 2}" fill="{COLOURS[variant]}"'
             whole, before = row["wall"] * scale, row["wall_until_end"] * scale
-            parts.append(
-                f'<rect x="{LEFT}" y="{y}" width="{whole:.1f}" height="{BAR - 2}" fill="{colour}" opacity="0.45"/>'
-            )
+            parts.append(f'<rect {box} width="{whole:.1f}" opacity="0.45"/>')
             parts.append(f'<rect {box} width="{before:.1f}"/>')
             parts.append(f'<text x="{LEFT + whole + 5:.1f}" y="{y + BAR - 3}" fill="#222">{row["wall"]:.2f}</text>')
             y += BAR
