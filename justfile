@@ -60,6 +60,10 @@ type: sync
 deepagents-demo *ARGS: sync
     @{{ python }} examples/deepagents/research_agent.py "$@"
 
+# what recording costs: prints a table, writes benchmarks/results.json and chart.svg (about ten minutes a round)
+bench *ARGS: sync
+    {{ python }} benchmarks/bench.py "$@"
+
 # wheel and sdist into dist/
 build: sync
     {{ python }} -m build --no-isolation

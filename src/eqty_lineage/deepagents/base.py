@@ -17,8 +17,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from eqty_lineage.langchain import UNCLAIMED, EqtyCallbackHandler, PathExtractor, StateExtractor
+from langchain_core.messages import BaseMessage
 
-from eqty_lineage.deepagents import payloads
+from eqty_lineage.deepagents import payloads, references
 from eqty_lineage.deepagents.clock import next_sequence, now
 from eqty_lineage.deepagents.drafting import Drafting, Frame, as_occurrence, ids
 from eqty_lineage.deepagents.endings import Ending
@@ -33,7 +34,9 @@ from eqty_lineage.deepagents.facts import (
 )
 from eqty_lineage.deepagents.payloads import plain, serialise
 from eqty_lineage.deepagents.recording import sdk
+from eqty_lineage.deepagents.runs import Kind
 from eqty_lineage.deepagents.sinks import Place, StateSink
+from eqty_lineage.deepagents.transcripts import extend
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -56,6 +59,8 @@ VOCABULARY: Final = 1
 class BaseRoom(Drafting, EqtyCallbackHandler):
     """``EqtyCallbackHandler`` with every registration turned into a draft."""
 
+    _inline_messages = False
+
     # --- what the handler asks of this room
 
     @contextlib.contextmanager
@@ -77,6 +82,10 @@ class BaseRoom(Drafting, EqtyCallbackHandler):
         finally:
             run.root.framework = self._framework
             self._frame = outer
+
+    def nested_chain_start(self, *args: Any, **kwargs: Any) -> None:
+        """Let the base handler's logic see the start of a chain run that is not a root."""
+        EqtyCallbackHandler.on_chain_start(self, *args, **kwargs)
 
     def is_tracked(self, run_id: UUID) -> bool:
         """Whether the base handler will make a computation of this run."""
@@ -200,6 +209,8 @@ class BaseRoom(Drafting, EqtyCallbackHandler):
             payload = as_occurrence(payload, frame)
         elif frame.place is Place.RESULT and sdk.cid_of(serialise(payload)) == frame.run.input_cid:
             payload = {"result": payload}
+        if not self._inline_messages:
+            payload = references.shorten(payload, self.keep)
         frame.state = self.draft("Dataset", payload, name, description, sink.metadata)
         created = [*ids(sink.created), *frame.created]
         carried = [cid for cid in (*ids(sink.carried), *frame.carried) if cid not in created]
@@ -207,6 +218,8 @@ class BaseRoom(Drafting, EqtyCallbackHandler):
 
     def _claim(self, path: tuple[str, ...], value: Any, sink: StateSink, *, in_command: bool) -> Any:
         sink.look_at(path, in_command=in_command)
+        if sink.state_key == "messages" and not self._inline_messages and self._extractors_are_ours:
+            return self._transcript(value, sink)
         for extractor in self._extractors:
             # most values are none of the built-in extractors' business: this runs for every value of every state
             kind = type(extractor)
@@ -224,6 +237,44 @@ class BaseRoom(Drafting, EqtyCallbackHandler):
             if claimed is not UNCLAIMED:
                 return claimed
         return UNCLAIMED
+
+    @property
+    def _extractors_are_ours(self) -> bool:
+        """Whether no extractor of a user's has a claim on what stands inside messages."""
+        return all(type(extractor) in _STATE_KEYS or type(extractor) is PathExtractor for extractor in self._extractors)
+
+    def _transcript(self, value: Any, sink: StateSink) -> Any:
+        """Refer to a state's messages: to the transcript of all, or of those an update adds."""
+        if not isinstance(value, list) or not all(isinstance(message, BaseMessage) for message in value):
+            return UNCLAIMED
+        run = sink.run
+        cids = tuple(run.root.messages.cid(message, self.keep) for message in value)
+        lane = run.lane
+        transcript = extend(None if sink.is_update else lane.transcript, cids, self.keep)
+        if not sink.is_update:
+            lane.transcript = transcript
+        return references.reference("messages", transcript.cid)
+
+    def pack(self, kind: str, payload: Any) -> Any:
+        """Return a payload of the base handler as it is stored: what is long or stored already becomes a reference."""
+        frame = self._require_frame()
+        if frame.prompt is not None:
+            if kind == "Prompt":
+                frame.prompt_cid = sdk.cid_of(serialise(frame.prompt))
+                return frame.prompt
+            if kind == "Document" and isinstance(payload, dict) and frame.prompt_cid is not None:
+                messages = references.reference("payload", frame.prompt_cid)
+                return {**payload, "messages": frame.prompt if self._inline_messages else messages}
+        if self._inline_messages or kind not in ("Document", "Reasoning") or frame.run.kind is Kind.RETRIEVER:
+            return payload
+        return references.shorten(payload, self.keep)
+
+    def prompt_of(self, messages: list[list[Any]]) -> Any:
+        """Return the payload of a prompt."""
+        if self._inline_messages:
+            return plain(messages)
+        shown = self._require_frame().run.root.messages
+        return [[shown.payload(message, self.keep) for message in batch] for batch in messages]
 
     def _context_for(self, kind: type[StateExtractor], sink: StateSink) -> contextlib.AbstractContextManager[Any]:
         """A user's extractor registers with the SDK itself: make sure that it lands in this run's context."""
@@ -292,7 +343,7 @@ class _DraftFactory:
         self._kind = kind
 
     def from_object(self, obj: Any, **metadata: Any) -> Any:
-        data = serialise(obj)
+        data = serialise(self._room.pack(self._kind, obj))
         return self._draft(sdk.cid_of(data), data, metadata)
 
     def from_cid(self, cid: Any, **metadata: Any) -> Any:

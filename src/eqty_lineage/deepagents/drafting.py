@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from eqty_lineage.deepagents.facts import Asset, AssetId, Computation, Gap
 from eqty_lineage.deepagents.payloads import serialise
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from langchain_core.outputs import LLMResult
 
     from eqty_lineage.deepagents.runs import OpenRun, Root
+
+
+_LASTING: Final = frozenset({"Agent", "Model", "Skill", "System_Prompt", "Tool"})
+"""Kinds of assets that are the same from run to run."""
 
 
 @dataclass(slots=True)
@@ -30,6 +35,9 @@ class Frame:
     created: list[AssetId] = field(default_factory=list)
     response: LLMResult | None = None
     state: AssetId | None = None
+    prompt: Any = None
+    """The messages of a model turn, ready to be stored, in place of what the base handler would make of them."""
+    prompt_cid: AssetId | None = None
 
 
 class Drafting:
@@ -67,14 +75,29 @@ class Drafting:
         return self.enqueue(cid, data, fields)
 
     def enqueue(self, cid: AssetId, data: bytes | None, fields: Mapping[str, Any]) -> AssetId:
-        """Add an asset with this metadata to the frame, unless this root run has drafted it before."""
-        frame = self._require_frame()
-        text = sdk.metadata_json(dict(fields))
-        enqueued = frame.run.root.enqueued
-        if (cid, text) not in enqueued:
-            enqueued.add((cid, text))
-            frame.assets.append(Asset(cid, text, data, str(fields.get("name"))))
+        """Add an asset with this metadata to the frame, unless it was drafted before in this run and context."""
+        is_version = "file_path" in fields and "rendering" not in str(fields.get("description"))
+        asset = Asset(cid, sdk.metadata_json(dict(fields)), data, str(fields.get("name")), alone=is_version)
+        self._add(asset, lasting=is_version or fields.get("assetType") in _LASTING)
         return cid
+
+    def keep(self, data: bytes) -> AssetId:
+        """Draft bytes that a payload refers to, and return their CID."""
+        cid = sdk.cid_of(data)
+        self._add(Asset(cid, "", data, "content"), lasting=True)
+        return cid
+
+    def _add(self, asset: Asset, *, lasting: bool) -> None:
+        frame = self._require_frame()
+        root = frame.run.root
+        key = key_of(asset)
+        if key in root.enqueued or key in root.registered:
+            return
+        if lasting:
+            root.registered[key] = None
+        else:
+            root.enqueued.add(key)
+        frame.assets.append(asset)
 
     def _require_frame(self) -> Frame:
         if self._frame is None:
@@ -83,11 +106,24 @@ class Drafting:
         return self._frame
 
 
+def key_of(asset: Asset) -> bytes:
+    """Return what tells an asset with its metadata from others, in few bytes."""
+    return hashlib.sha256(f"{asset.cid} {asset.metadata}".encode()).digest()[:12]
+
+
 def gaps_asset(gaps: list[Gap], count: int) -> Asset:
     """Return the asset that holds a root run's gaps."""
     data = serialise({"gaps": [gap.as_json() for gap in gaps], "count": count})
     fields = {"name": "gaps", "description": "What this run could not record.", "assetType": "Dataset"}
     return Asset(sdk.cid_of(data), sdk.metadata_json(fields), data, "gaps")
+
+
+def seal_asset(statements: list[str], before: AssetId | None) -> Asset:
+    """Return the asset that lists a root run's statements, its own excepted, and names the seal before it."""
+    data = serialise({"statements": statements, "count": len(statements), "before": before})
+    description = "The ids of every statement recorded for this run, but for those of this seal."
+    fields = {"name": "run seal", "description": description, "assetType": "Document"}
+    return Asset(sdk.cid_of(data), sdk.metadata_json(fields), data, "run seal")
 
 
 def as_occurrence(payload: Any, frame: Frame) -> Any:

@@ -65,6 +65,9 @@ class Why(StrEnum):
     UNFINISHED = "the run ended before this did"
     CALLBACK = "recording a callback failed"
     NOT_STORED = "the statement store refused it"
+    NOT_YET = "storing was not done in time; it goes on"
+    GAPS = "the list of gaps could not be stored"
+    SEAL = "the run's seal could not be stored"
     NOT_CHAT = "a completion model without messages is not recorded"
     SERVICE = "the integrity service refused the context"
     IMPORT = "the evidence attached by the model could not be imported"
@@ -128,12 +131,17 @@ class FileUse:
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """An entity to register: its content's CID, its metadata as JSON text, and its bytes unless already stored."""
+    """An entity to register: its content's CID, its metadata as JSON text, and its bytes unless already stored.
+
+    Without metadata it is only something that other payloads refer to. A version of a file is registered ``alone``,
+    because readers look files up by the data statement that names just them.
+    """
 
     cid: AssetId
     metadata: str
     data: bytes | None = field(default=None, repr=False)
     name: str = ""
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,8 +74,10 @@ class EqtyDeepAgentsHandler(Observer):
             self._enter_node(run, inputs)
         run.call = results.only_call(inputs)
         run.occurrence = _occurrence(run, run.call)
+        # a root is announced to every class between; what is nested is the base's logic alone
+        start = super().on_chain_start if run.parent is None else self.nested_chain_start
         with self._recording(run, Place.RUN_IN if is_run else Place.NODE_IN):
-            super().on_chain_start(
+            start(
                 serialized or {},
                 inputs,
                 run_id=run_id,
@@ -194,10 +196,11 @@ class EqtyDeepAgentsHandler(Observer):
         if run is None:
             return
         lane = run.lane
-        with self._recording(run, Place.ELSEWHERE):
+        with self._recording(run, Place.ELSEWHERE) as frame:
+            frame.prompt = self.prompt_of(messages)
             super().on_chat_model_start(
                 serialized or {},
-                plain(messages),
+                [],
                 run_id=run_id,
                 parent_run_id=_parent_id(run),
                 tags=tags,
@@ -306,6 +309,7 @@ class EqtyDeepAgentsHandler(Observer):
         message = lane.last_request
         if answer is None and message is not None and run.tool_call_id in prompts.asked_calls(message):
             payload = prompts.as_response(message, lane.agent)
+            payload = self.pack("Reasoning", payload)
             answer = self.draft("Reasoning", payload, "response", "Chat model response, including any tool calls.")
         if answer is not None:
             lane.acted = run.asked = True

@@ -14,9 +14,16 @@ from eqty_lineage.deepagents.facts import AssetId, PlanRevision
 from eqty_lineage.deepagents.filesystem.effects import CidOf
 from eqty_lineage.deepagents.filesystem.outside import SharedFiles
 from eqty_lineage.deepagents.filesystem.versions import LaneFiles
+from eqty_lineage.deepagents.recent import Recent
+from eqty_lineage.deepagents.transcripts import Transcript
 
 NAMESPACE: Final = "langgraph_checkpoint_ns"
 ROOT_LANE: Final = ""
+CONTEXTS: Final = 8
+REGISTERED: Final = 8_192
+"""Assets that are the same from run to run, remembered for each context of a conversation."""
+CALLS: Final = 5_000
+"""Tool calls a lane remembers: more than any prompt shows."""
 
 
 class Lane:
@@ -30,9 +37,9 @@ class Lane:
         self.files = files
         self.parent = parent
         self.plan: PlanRevision | None = None
-        self.asked: dict[str, AssetId] = {}
+        self.asked: Recent[str, AssetId] = Recent(CALLS)
         """Tool call id -> the response of the model turn that asked for it."""
-        self.results: dict[str, AssetId] = {}
+        self.results: Recent[str, AssetId] = Recent(CALLS)
         """Tool call id -> the output of the call."""
         self.delegated: list[AssetId] = []
         """The task that started this lane and the response that asked for it, until its first turn has used them."""
@@ -47,6 +54,8 @@ class Lane:
         self.running = False
         self.last_request: Any = None
         """The last message in this lane's state that asks for tool calls."""
+        self.transcript: Transcript | None = None
+        """The messages this agent's last state showed."""
         self._revisions = 0
 
     def revise(self, cid: AssetId, open_items: int) -> PlanRevision:
@@ -76,6 +85,8 @@ class Conversation:
         """Start with the root agent's lane alone."""
         self._shared = SharedFiles(cid_of)
         self.lanes: dict[str, Lane] = {ROOT_LANE: Lane(ROOT_LANE, "", "", LaneFiles(self._shared, cid_of))}
+        self.registered: Recent[Any, Recent[bytes, None]] = Recent(CONTEXTS)
+        """By context: what lasts from run to run and need not be registered again."""
         self.turns = 0
         self.open_runs = 0
         self.path_versions: dict[Any, Any] = {}

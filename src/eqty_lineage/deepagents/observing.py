@@ -6,16 +6,22 @@ import functools
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from eqty_lineage.deepagents import agents
 from eqty_lineage.deepagents.clock import now
 from eqty_lineage.deepagents.extractors import SkillExtractor, TodoListExtractor, VirtualFileExtractor
 from eqty_lineage.deepagents.facts import Gap, Why
-from eqty_lineage.deepagents.lanes import Conversation, Lane
-from eqty_lineage.deepagents.queueing import Queueing
-from eqty_lineage.deepagents.recording import sdk
+from eqty_lineage.deepagents.lanes import REGISTERED, Conversation, Lane
+from eqty_lineage.deepagents.queueing import Options, Queueing
+from eqty_lineage.deepagents.recent import Recent
+from eqty_lineage.deepagents.recording import process, sdk
+from eqty_lineage.deepagents.recording.journal import open_journal
+from eqty_lineage.deepagents.recording.recorder import QUEUE_SIZE
+from eqty_lineage.deepagents.recording.sdk import MOST_THREADS
 from eqty_lineage.deepagents.runs import Kind, OpenRun, OpenRuns, Root
 
 if TYPE_CHECKING:
@@ -37,8 +43,9 @@ def observed(method: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(method)
     def callback(self: Observer, *args: object, **kwargs: object) -> None:
-        if self._disabled or self._closed:
+        if self._disabled or self._closed or process.is_orphan():
             return
+        began = time.perf_counter()
         self._local.inside = True
         self._local.ended = False
         try:
@@ -51,6 +58,8 @@ def observed(method: Callable[..., None]) -> Callable[..., None]:
             self._note_failure(method.__name__, error, kwargs.get("run_id"))
         finally:
             self._local.inside = False
+            self._counted.events += 1
+            self._counted.callback_seconds += time.perf_counter() - began
         self._after(ended=self._local.ended)
 
     return callback
@@ -59,23 +68,29 @@ def observed(method: Callable[..., None]) -> Callable[..., None]:
 class Observer(Queueing):
     """What every callback of the handler needs; ``EqtyDeepAgentsHandler`` documents the constructor."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but the first are named
         self,
         verbose: bool = False,  # noqa: FBT001, FBT002 - the base handler takes it by position
         *,
         integrity_service_url: str | None = None,
         recording: Literal["background", "inline"] | None = None,
         wait: bool = True,
+        flush_timeout: float | None = None,
+        queue_size: int = QUEUE_SIZE,
+        inline_messages: bool = False,
+        journal: bool | str | os.PathLike[str] = False,
+        progress: bool | None = None,
     ) -> None:
         """Check the configuration, then set up."""
-        self._prepare_queue(recording, wait=wait)
-        self._disabled = os.environ.get(DISABLED) == "1"
+        options = Options(recording, wait, flush_timeout, queue_size, inline_messages, journal, progress)
+        self._prepare_queue(options)
+        self._disabled = os.environ.get(DISABLED) == "1" or process.is_orphan()
         self._open_runs = OpenRuns()
-        self._conversations: dict[str, Conversation] = {}
+        self._conversations: Recent[str, Conversation] = Recent(MOST_THREADS)
         self._warned = False
         if self._disabled:
             self.verbose = verbose
-            if not _said_disabled.is_set():
+            if not process.is_orphan() and not _said_disabled.is_set():
                 _said_disabled.set()
                 logger.warning("%s=1: EqtyDeepAgentsHandler records nothing", DISABLED)
             return
@@ -85,6 +100,8 @@ class Observer(Queueing):
         for extractor in (SkillExtractor(), TodoListExtractor(), VirtualFileExtractor()):
             self.add_extractor(extractor)
         sdk.warn_once_if_contents_are_not_stored()
+        if journal is not False:
+            self._journal = open_journal(None if journal is True else Path(journal))
 
     # --- opening runs
 
@@ -150,7 +167,8 @@ class Observer(Queueing):
         lane.agent = agent
         lane.named = _text(metadata.get(agents.AGENT_NAME))
         lane.owner = run_id if agents.is_agent(metadata) else None
-        return Root(run_id, conversation, target, conversation.turns), lane
+        registered = conversation.registered.setdefault(target.key, Recent(REGISTERED))
+        return Root(run_id, conversation, target, sdk.ContextStore(target), registered, conversation.turns), lane
 
     # --- ending runs
 

@@ -12,31 +12,52 @@ import logging
 import os
 import pickle
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from eqty_lineage.deepagents import progress
 from eqty_lineage.deepagents.base import BaseRoom
-from eqty_lineage.deepagents.drafting import Frame, gaps_asset
-from eqty_lineage.deepagents.facts import Asset, Computation, Gap, Why
+from eqty_lineage.deepagents.drafting import Frame, gaps_asset, key_of, seal_asset
+from eqty_lineage.deepagents.facts import Asset, AssetId, Computation, Gap, Why
 from eqty_lineage.deepagents.gaps import Gaps
+from eqty_lineage.deepagents.recent import Recent
 from eqty_lineage.deepagents.recording import sdk
-from eqty_lineage.deepagents.recording.recorder import BackgroundRecorder, InlineRecorder, Job, Recorder, Step
+from eqty_lineage.deepagents.recording.jobs import Step, asset_job, computation_job, other_job
+from eqty_lineage.deepagents.recording.journal import Journal
+from eqty_lineage.deepagents.recording.recorder import QUEUE_SIZE, BackgroundRecorder, InlineRecorder, Recorder
 from eqty_lineage.deepagents.runs import OpenRun, Root
 from eqty_lineage.deepagents.sinks import Place
+from eqty_lineage.deepagents.stats import Stats
 
 if TYPE_CHECKING:
     from eqty_lineage.deepagents.recording.sdk import Context
 
 logger = logging.getLogger("eqty.deepagents")
 
+SEALS: Final[dict[str, AssetId]] = {}
+"""By context: the last seal this process has made there."""
 RECORDING: Final = "EQTY_LINEAGE_RECORDING"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a handler records; ``EqtyDeepAgentsHandler`` documents each."""
+
+    recording: str | None = None
+    wait: bool = True
+    flush_timeout: float | None = None
+    queue_size: int = QUEUE_SIZE
+    inline_messages: bool = False
+    journal: bool | str | os.PathLike[str] = False
+    progress: bool | None = None
 
 
 class _ThreadContexts(Mapping[str, "Context"]):
     """The contexts of the threads a handler has recorded; looking one up waits for what is queued."""
 
-    def __init__(self, handler: Queueing, targets: dict[str, sdk.Target]) -> None:
+    def __init__(self, handler: Queueing, targets: Recent[str, sdk.Target]) -> None:
         self._handler = handler
         self._targets = targets
 
@@ -58,14 +79,19 @@ class _ThreadContexts(Mapping[str, "Context"]):
 class Queueing(BaseRoom):
     """The recorder's side of the handler."""
 
-    def _prepare_queue(self, recording: str | None, *, wait: bool) -> None:
+    def _prepare_queue(self, options: Options) -> None:
         """Set up the recorder; raise :class:`ConfigurationError` for an unknown kind."""
-        self._recorder = _recorder(recording)
-        self._wait = wait
+        self._recorder = _recorder(options.recording, options.queue_size)
+        self._wait = options.wait
+        self._flush_timeout = options.flush_timeout
+        self._progress = options.progress
+        self._inline_messages = options.inline_messages
+        self._journal: Journal | None = None
+        self._counted = Stats()
         self._closed = False
         self._disabled = False
         self._local = threading.local()
-        self._targets: dict[str, sdk.Target] = {}
+        self._targets: Recent[str, sdk.Target] = Recent(sdk.MOST_THREADS)
         self._latest: sdk.Target | None = None
         self.gaps = Gaps()
         """What could not be recorded; see :class:`eqty_lineage.deepagents.gaps.Gaps`."""
@@ -100,7 +126,15 @@ class Queueing(BaseRoom):
     def close(self, timeout: float | None = None) -> bool:
         """Flush and record no more; return whether everything was stored in time."""
         self._closed = True
-        return self._recorder.close(timeout)
+        done = self._recorder.close(timeout)
+        if done and self._journal is not None:
+            self._journal.close()
+        return done
+
+    @property
+    def stats(self) -> Stats:
+        """How much was recorded so far, and what that cost."""
+        return replace(self._counted, queued=self._recorder.queued, sdk_seconds=self._recorder.seconds)
 
     def __copy__(self) -> Self:
         """Return the handler itself: frameworks copy configurations, and a run must keep its one observer."""
@@ -130,52 +164,89 @@ class Queueing(BaseRoom):
         for computation in frame.computations:
             self._submit_computation(run.root, computation)
         for manifest in frame.manifests:
-            load = partial(self._import, run.root, manifest)
-            self._submit(run.root, partial(iter, [load]), Gap(Why.IMPORT, run.name))
+            self._submit(run.root, partial(self._import, run.root, manifest), Gap(Why.IMPORT, run.name))
 
     @staticmethod
     def _import(root: Root, manifest: str) -> None:
         sdk.import_manifest(manifest, root.target.resolve())
 
     def _submit_asset(self, root: Root, asset: Asset) -> None:
-        def steps() -> Iterator[Step]:
-            yield from sdk.asset_steps(asset, root.target.resolve)
-            yield lambda: root.stored.add(asset.cid)
+        journal = self._journal
 
-        def lose() -> None:
+        def stored() -> None:
+            root.stored.add(asset.cid)
+            self._counted.stored += 1
+            if journal is not None:
+                journal.stored()
+
+        def failed(error: BaseException) -> None:
+            root.registered.pop(key_of(asset), None)
+            root.enqueued.discard(key_of(asset))
             if asset.cid not in root.stored:
                 root.lost.add(asset.cid)
+            self._note_loss(root, Gap(Why.NOT_STORED, f"asset {asset.name}"), error)
 
-        self._submit(root, steps, Gap(Why.NOT_STORED, "asset " + asset.name), lose)
+        self._counted.assets += 1
+        if journal is not None:
+            journal.asset(str(root.target.resolve().id), asset)
+        self._recorder.submit(asset_job(root.store, asset, stored=stored, failed=failed))
 
     def _submit_computation(self, root: Root, computation: Computation) -> None:
-        def steps() -> Iterator[Step]:
-            return sdk.computation_steps(computation.without(root.lost), root.target.resolve)
+        journal = self._journal
 
-        self._submit(root, steps, Gap(Why.NOT_STORED, "computation " + computation.name))
+        def stored() -> None:
+            self._counted.stored += 1
+            if journal is not None:
+                journal.stored()
 
-    def _submit(
-        self, root: Root, steps: Callable[[], Iterator[Step]], gap: Gap, lose: Callable[[], None] | None = None
-    ) -> None:
-        def failed(error: BaseException) -> None:
-            if lose is not None:
-                lose()
-            detail = f"{gap.what}: {type(error).__name__}: {str(error).partition(chr(10))[0]}"
-            self.note_gap(root, Gap(gap.why, detail, gap.where))
+        failed = partial(self._note_loss, root, Gap(Why.NOT_STORED, f"computation {computation.name}"))
+        self._counted.computations += 1
+        if journal is not None:
+            journal.computation(str(root.target.resolve().id), computation)
+        self._recorder.submit(
+            computation_job(root.store, lambda: computation.without(root.lost), stored=stored, failed=failed)
+        )
 
-        self._recorder.submit(Job(steps, failed))
+    def _submit(self, root: Root, step: Step, gap: Gap) -> None:
+        self._recorder.submit(other_job(root.store, step, failed=partial(self._note_loss, root, gap)))
+
+    def _note_loss(self, root: Root, gap: Gap, error: BaseException) -> None:
+        if gap.why is Why.NOT_STORED:
+            self._counted.failed += 1
+            if self._journal is not None:
+                self._journal.failed()
+        detail = f"{gap.what}: {type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        self.note_gap(root, Gap(gap.why, detail, gap.where))
 
     def _submit_ending(self, root: Root) -> None:
-        """Queue what comes after all of a root run: its gaps, then its registration with the service."""
-        self._submit(root, partial(self._gap_steps, root), Gap(Why.NOT_STORED, "gaps"))
+        """Queue what comes after all of a root run: gaps, seal, then its registration with the service."""
+        self._submit(root, partial(self._store_gaps, root), Gap(Why.GAPS, "gaps"))
+        self._submit(root, partial(self._seal, root), Gap(Why.SEAL, "run seal"))
         if self.has_service:
-            self._submit(root, partial(iter, [partial(self._push, root)]), Gap(Why.SERVICE, "context"))
+            self._submit(root, partial(self._push, root), Gap(Why.SERVICE, "context"))
 
-    def _gap_steps(self, root: Root) -> Iterator[Step]:
-        """The last thing a root run records: what it could not record, storing included."""
+    def _store_gaps(self, root: Root) -> None:
+        """Record, last of all of a root run, what it could not record, storing included."""
         if root.gaps:
-            asset = gaps_asset(list(root.gaps), root.gap_count)
-            yield from sdk.asset_steps(asset, root.target.resolve)
+            self._store_now(root, gaps_asset(list(root.gaps), root.gap_count))
+
+    def _seal(self, root: Root) -> None:
+        """Record the ids of all statements of a root run, so that a later removal shows; and the seal before it."""
+        statements = root.store.statements
+        if statements:
+            context = str(root.target.resolve().id)
+            asset = seal_asset(list(statements), SEALS.get(context))
+            self._store_now(root, asset)
+            SEALS[context] = asset.cid
+        self._counted.statements += len(statements)
+        statements.clear()
+
+    @staticmethod
+    def _store_now(root: Root, asset: Asset) -> None:
+        if asset.data is not None:
+            root.store.keep(asset.data)
+        root.store.register([asset.cid])
+        root.store.describe(asset.cid, asset.metadata)
 
     def _push(self, root: Root) -> None:
         """Register the run's context with the service; it is asked once, whatever it answers."""
@@ -189,7 +260,12 @@ class Queueing(BaseRoom):
         try:
             self._recorder.settle()
             if ended and self._wait:
-                self._recorder.flush()
+                with progress.shown(self._progress) as waiting:
+                    done = self._recorder.flush(self._flush_timeout, waiting)
+                if not done:
+                    self.note_gap(None, Gap(Why.NOT_YET, f"after {self._flush_timeout} s"))
+            if ended and self._journal is not None:
+                self._journal.sync()
         except Exception as error:  # noqa: BLE001 - storing must not disturb the run
             self.note_gap(None, Gap(Why.CALLBACK, f"storing: {type(error).__name__}: {error}"))
 
@@ -201,13 +277,13 @@ class Queueing(BaseRoom):
             root.gap_count += 1
 
 
-def _recorder(recording: str | None) -> Recorder:
+def _recorder(recording: str | None, queue_size: int) -> Recorder:
     kind = recording or os.environ.get(RECORDING) or "background"
     match kind:
         case "background":
-            return BackgroundRecorder()
+            return BackgroundRecorder(queue_size)
         case "inline":
-            return InlineRecorder()
+            return InlineRecorder(queue_size)
         case _:
             message = f"recording must be 'background' or 'inline', not {kind!r}"
             raise sdk.ConfigurationError(message)

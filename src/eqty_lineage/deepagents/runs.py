@@ -15,12 +15,15 @@ from uuid import UUID
 
 from eqty_lineage.deepagents.facts import AssetId, FileUse, Gap, Status
 from eqty_lineage.deepagents.gaps import KEPT
+from eqty_lineage.deepagents.transcripts import Messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from eqty_lineage.deepagents.filesystem.effects import Ticket
     from eqty_lineage.deepagents.lanes import Conversation, Lane
+    from eqty_lineage.deepagents.recent import Recent
+    from eqty_lineage.deepagents.recording.jobs import Store
     from eqty_lineage.deepagents.recording.sdk import Target
 
 
@@ -40,9 +43,12 @@ class Root:
     run_id: UUID
     conversation: Conversation
     target: Target
+    store: Store
+    registered: Recent[bytes, None]
     turn: int
     framework: str | None = None
-    enqueued: set[tuple[AssetId, str]] = field(default_factory=set)
+    enqueued: set[bytes] = field(default_factory=set)
+    messages: Messages = field(default_factory=Messages)
     stored: set[AssetId] = field(default_factory=set)
     lost: set[AssetId] = field(default_factory=set)
     drafted_files: set[tuple[str, AssetId]] = field(default_factory=set)

@@ -68,6 +68,9 @@ class Drafts(Protocol):
     ) -> AssetId:
         """Draft an asset whose CID is known."""
 
+    def keep(self, data: bytes) -> AssetId:
+        """Draft bytes that a payload refers to."""
+
     def add_inputs(self, run_id: Any, cids: list[AssetId]) -> None:
         """Make assets inputs of a run that has started."""
 

@@ -1,7 +1,6 @@
-"""When statements are made: in order, on a background thread by default, or inline.
+"""When statements are made: on a background thread by default, or inline.
 
-A job is everything one callback recorded, frozen; it knows the steps (SDK calls) that store it and how far it got, so
-that a failed job goes on where it stopped. Both recorders run a job the same way; they differ in the thread that does.
+Both recorders store jobs the same way, in the order they were submitted; they differ in the thread that does it.
 """
 
 from __future__ import annotations
@@ -13,114 +12,116 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final, Protocol
+
+from eqty_lineage.deepagents.recording import process
+from eqty_lineage.deepagents.recording.batches import BATCH, Line
+from eqty_lineage.deepagents.recording.crew import Crew
+from eqty_lineage.deepagents.recording.jobs import Job
 
 logger = logging.getLogger("eqty.deepagents")
 
-Step = Callable[[], None]
-_RETRY_PAUSES: Final = (0.05, 0.5)
-"""Seconds between the attempts made when a run is over and something of it is still not stored."""
+_LINGER: Final = 0.03
+_QUIET: Final = 1.0
+"""Seconds of waiting before anything is said about it, and between two times it is said."""
+_TICK: Final = 0.25
+_FULL: Final = 5.0
+"""Seconds a callback waits for a full queue before what cannot be stored is given up."""
+QUEUE_SIZE: Final = 10_000
+"""Jobs a recorder lets wait before a callback has to."""
 
 
-class Job:
-    """Steps that store what one callback recorded, all or in the end not at all."""
-
-    def __init__(self, steps: Callable[[], Iterator[Step]], failed: Callable[[BaseException], None]) -> None:
-        """Take the steps, worked out when the job first runs, and what to call if they cannot be done in the end."""
-        self._steps = steps
-        self._failed = failed
-        self._left: deque[Step] | None = None
-
-    def run(self) -> BaseException | None:
-        """Do the steps that are left; return the error of the one that failed, or ``None`` when all are done."""
-        try:
-            if self._left is None:
-                self._left = deque(self._steps())
-            while self._left:
-                self._left[0]()
-                self._left.popleft()
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # noqa: BLE001 - the SDK panics with a BaseException
-            return error
-        return None
-
-    def give_up(self, error: BaseException) -> None:
-        """Report that the job will never be stored."""
-        self._failed(error)
+Waiting = Callable[[int], None]
 
 
 class Recorder(Protocol):
     """Stores jobs in the order they were submitted."""
 
+    seconds: float
+    """Time spent storing."""
+
     def submit(self, job: Job) -> None:
         """Take a job. Cheap, called under the handler's lock; never raises because of the job."""
 
     def settle(self) -> None:
-        """Called by the submitting thread once it holds no lock."""
+        """Called by the submitting thread once it holds no lock; waits while too many jobs are queued."""
 
-    def flush(self, timeout: float | None = None) -> bool:
-        """Wait until every job submitted so far is stored or given up; return whether that came about in time."""
+    def flush(self, timeout: float | None = None, waiting: Waiting | None = None) -> bool:
+        """Wait until every job submitted so far is stored or given up; return whether that came about in time.
+
+        ``waiting`` is told now and then how many jobs are left, once the wait has lasted a second.
+        """
 
     def close(self, timeout: float | None = None) -> bool:
         """Flush and take no more jobs."""
 
+    @property
+    def queued(self) -> int:
+        """How many jobs wait."""
 
-class _Line:
-    """Runs one recorder's jobs in order. A job that fails waits, with all behind it, until the next one or a flush."""
+
+class _Clocked:
+    """Counts the seconds spent storing."""
 
     def __init__(self) -> None:
-        self._waiting: deque[Job] = deque()
+        self.seconds = 0.0
+        self._warned = False
 
-    def run(self, job: Job) -> None:
-        self._waiting.append(job)
-        while self._waiting:
-            if self._waiting[0].run() is not None:
-                return
-            self._waiting.popleft()
-
-    def finish(self) -> None:
-        """Try what is left again, a few times, then give up each job that still fails and go on with the next."""
-        while self._waiting:
-            job = self._waiting.popleft()
-            error = job.run()
-            for pause in _RETRY_PAUSES:
-                if error is None:
-                    break
-                time.sleep(pause)
-                error = job.run()
-            if error is not None:
-                job.give_up(error)
+    def stalled(self, error: BaseException) -> None:
+        """Say, once, that storing stopped; what waits is tried again."""
+        if not self._warned:
+            self._warned = True
+            logger.warning(
+                "storing lineage stalled and will be tried again: %s: %s",
+                type(error).__name__,
+                str(error).partition("\n")[0],
+            )
 
 
-class InlineRecorder:
+class InlineRecorder(_Clocked):
     """Stores jobs on the thread that recorded them, before its callback returns."""
 
-    def __init__(self) -> None:
-        """Start empty."""
+    def __init__(self, queue_size: int = QUEUE_SIZE) -> None:
+        """Start empty; nothing is ever left to queue but what failed."""
+        super().__init__()
+        del queue_size
         self._submitted: deque[Job] = deque()
-        self._line = _Line()
+        self._line = Line(Crew(), self.stalled)
         self._lock = threading.RLock()
         self._closed = False
 
+    @property
+    def queued(self) -> int:
+        """How many jobs wait."""
+        return len(self._submitted) + len(self._line)
+
     def submit(self, job: Job) -> None:
         """Queue a job for :meth:`settle`."""
-        if not self._closed:
+        if not self._closed and not process.is_orphan():
             self._submitted.append(job)
 
     def settle(self) -> None:
         """Store what was submitted. A second thread waits for the first, so that order is kept."""
+        if not self._submitted or process.is_orphan():
+            return
         with self._lock:
+            began = time.perf_counter()
             while self._submitted:
-                self._line.run(self._submitted.popleft())
+                self._line.add(self._submitted.popleft())
+            self._line.run()
+            self.seconds += time.perf_counter() - began
 
-    def flush(self, timeout: float | None = None) -> bool:
+    def flush(self, timeout: float | None = None, waiting: Waiting | None = None) -> bool:
         """Store what is left, however long that takes."""
-        del timeout  # storing happens on this very thread
+        del timeout, waiting  # storing happens on this very thread
+        if process.is_orphan():
+            return False
         with self._lock:
             self.settle()
+            began = time.perf_counter()
             self._line.finish()
+            self.seconds += time.perf_counter() - began
         return True
 
     def close(self, timeout: float | None = None) -> bool:
@@ -130,47 +131,107 @@ class InlineRecorder:
         return done
 
 
-class BackgroundRecorder:
+class BackgroundRecorder(_Clocked):
     """Stores jobs on one daemon thread of the process, shared by all its recorders."""
 
-    def __init__(self) -> None:
+    def __init__(self, queue_size: int = QUEUE_SIZE) -> None:
         """Start empty; the thread starts with the first job."""
-        self._line = _Line()
-        self._done = threading.Condition()
+        super().__init__()
+        self._queue_size = queue_size
+        self._incoming: deque[Job] = deque()
+        self._line = Line(_WORKER.crew, self.stalled)
+        self._lock = threading.Lock()
         self._submitted = 0
         self._finished = 0
+        self._scheduled = False
         self._closed = False
         _LIVE.add(self)
 
+    @property
+    def queued(self) -> int:
+        """How many jobs wait."""
+        return len(self._incoming) + len(self._line)
+
     def submit(self, job: Job) -> None:
         """Queue a job."""
-        if not self._closed:
-            self._enqueue(lambda: self._line.run(job))
+        if self._closed or process.is_orphan():
+            return
+        self._incoming.append(job)
+        with self._lock:
+            if self._scheduled:
+                return
+            self._scheduled = True
+        self._schedule(self._drain)
 
     def settle(self) -> None:
-        """Nothing to do here: the thread works on."""
+        """Wait while the queue is full: nothing is dropped, unless the store takes nothing any more."""
+        if self.queued <= self._queue_size or process.is_orphan():
+            return
+        if not _WORKER.crew.help_until(lambda: self.queued <= self._queue_size // 2, _FULL):
+            self.flush()
 
-    def flush(self, timeout: float | None = None) -> bool:
+    def flush(self, timeout: float | None = None, waiting: Waiting | None = None) -> bool:
         """Wait until the thread has stored or given up everything submitted so far."""
-        target = self._enqueue(self._line.finish)
-        with self._done:
-            return self._done.wait_for(lambda: self._finished >= target, timeout)
+        if process.is_orphan():
+            return False
+        target = self._schedule(self._finish)
+        _WORKER.hurry()
+        left = timeout
+        pause = _QUIET
+        while True:
+            slice_ = pause if left is None else min(pause, left)
+            if _WORKER.crew.help_until(lambda: self._finished >= target, slice_):
+                return True
+            if left is not None:
+                left -= slice_
+                if left <= 0:
+                    return False
+            if waiting is not None:
+                waiting(self.queued)
+            pause = _TICK
 
     def close(self, timeout: float | None = None) -> bool:
         """Flush and take no more jobs."""
         self._closed = True
         return self.flush(timeout)
 
-    def _enqueue(self, task: Callable[[], None]) -> int:
+    def _drain(self) -> None:
+        # a statement names fifty new assets at the price of one: let some more come in
+        _WORKER.linger()
+        with self._lock:
+            self._scheduled = False
+        began = time.perf_counter()
+        while self._take():
+            if not self._line.run():
+                break
+            _WORKER.crew.wake()
+        self.seconds += time.perf_counter() - began
+
+    def _take(self) -> bool:
+        """Move what came in to the line, a batch at a time; return whether anything did."""
+        taken = 0
+        while self._incoming and taken < BATCH:
+            self._line.add(self._incoming.popleft())
+            taken += 1
+        return bool(taken)
+
+    def _finish(self) -> None:
+        began = time.perf_counter()
+        while self._incoming:
+            self._take()
+        self._line.finish()
+        self.seconds += time.perf_counter() - began
+
+    def _schedule(self, task: Callable[[], None]) -> int:
         def work() -> None:
             try:
                 task()
             finally:
-                with self._done:
+                with self._lock:
                     self._finished += 1
-                    self._done.notify_all()
+                _WORKER.crew.wake()
 
-        with self._done:
+        with self._lock:
             self._submitted += 1
             target = self._submitted
             _WORKER.put(work)
@@ -181,9 +242,11 @@ class _Worker:
     """The process's recording thread; started when first needed, and again if it died."""
 
     def __init__(self) -> None:
+        self.crew = Crew()
         self._tasks: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
+        self._hurried = threading.Event()
 
     def put(self, task: Callable[[], None]) -> None:
         self._tasks.put(task)
@@ -193,8 +256,18 @@ class _Worker:
                     self._thread = threading.Thread(target=self._work, name="eqty-lineage-recorder", daemon=True)
                     self._thread.start()
 
+    def hurry(self) -> None:
+        """Somebody waits: no more lingering until the queue is empty."""
+        self._hurried.set()
+
+    def linger(self) -> None:
+        """Give callbacks a little time to record more, unless somebody waits."""
+        self._hurried.wait(_LINGER)
+
     def _work(self) -> None:
         while True:
+            if self._tasks.empty():
+                self._hurried.clear()
             task = self._tasks.get()
             try:
                 task()

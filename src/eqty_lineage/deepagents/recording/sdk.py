@@ -6,6 +6,7 @@ The SDK is process-global, synchronous and slow (14 to 20 ms of CPU for each sig
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import tempfile
@@ -20,20 +21,22 @@ from eqty_sdk._rust import signer as _signer
 from eqty_sdk.context import get_active_context, graph_context
 from eqty_sdk.statements import add_computation_statement, add_data_statement, add_metadata_statement
 
-from eqty_lineage.deepagents.facts import Asset, AssetId, Computation
+from eqty_lineage.deepagents.facts import AssetId, Computation
+from eqty_lineage.deepagents.recording import process
+from eqty_lineage.deepagents.recording.folder import repair_blob, store_folder
+from eqty_lineage.deepagents.recording.threads import ThreadMap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, MutableMapping
+    from collections.abc import MutableMapping
 
 __all__ = [
     "CID",
     "ConfigurationError",
     "Context",
+    "ContextStore",
     "Target",
     "active_context",
-    "asset_steps",
     "cid_of",
-    "computation_steps",
     "default_context",
     "import_manifest",
     "metadata_json",
@@ -44,6 +47,8 @@ __all__ = [
 
 logger = logging.getLogger("eqty.deepagents")
 
+MOST_THREADS: Final = 1_000
+"""Thread contexts kept in memory; more are found again beside the store."""
 LARGEST_EXACT_INT: Final = 2**53
 """Above it, and for every float, the SDK can lose a metadata blob (its text and its canonical form differ)."""
 
@@ -62,6 +67,7 @@ def require_signer() -> None:
 
     Asks without initialising anything: ``init()`` would create a store in the current folder.
     """
+    process.note_use()
     try:
         _signer.get_active_signer_did_key()
     except RuntimeError as error:
@@ -113,42 +119,81 @@ class Target:
             return self._parent
         key = (str(self._parent.id), self._thread)
         with self._lock:
-            context = self._children.get(key)
+            context = self._children.pop(key, None)
             if context is None:
-                started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-                context = Context.with_parent(self._parent).new(f"{self._name}: {started}")
-                self._children[key] = context
+                context = self._earlier() or self._new()
+                while len(self._children) >= MOST_THREADS:
+                    del self._children[next(iter(self._children))]
+            # the least recently used come first
+            self._children[key] = context
             return context
+
+    def _earlier(self) -> Context | None:
+        """Return the context this thread had in another process, or before it was evicted."""
+        found = _threads().find(str(self._parent.id), str(self._thread))
+        return None if found is None else Context.from_uuid(found)
+
+    def _new(self) -> Context:
+        started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        context = Context.with_parent(self._parent).new(f"{self._name}: {started}")
+        try:
+            _threads().note(str(self._parent.id), str(self._thread), str(context.id))
+        except OSError as error:
+            logger.warning("the context of a thread could not be noted beside the store: %s", error)
+        return context
+
+    @classmethod
+    def of(cls, context_id: uuid.UUID) -> Target:
+        """Return the target that is the context with this id."""
+        return cls(Context.from_uuid(context_id), None, "", {}, threading.Lock())
 
     def activated(self) -> Any:
         """Return a context manager in which SDK calls that name no context go to this one."""
         return graph_context(self.resolve())
 
 
-def asset_steps(asset: Asset, context: Callable[[], Context]) -> Iterator[Callable[[], None]]:
-    """Return the SDK calls that register an asset, one by one, so that a failure can go on where it stopped."""
-    cid = _bare(asset.cid)
-    if asset.data is not None:
-        data = asset.data
-        yield lambda: _store(data)
-    yield lambda: _discard(add_data_statement([CID(cid)], context=context()))
-    yield lambda: _discard(add_metadata_statement(cid, asset.metadata, context=context()))
+class ContextStore:
+    """Stores statements in one context; a recorder knows it as a :class:`~.jobs.Store`."""
 
+    def __init__(self, target: Target) -> None:
+        """Store in the context that ``target`` resolves to."""
+        self._target = target
+        self.statements: list[str] = []
+        """The ids of all statements made here, credentials included, in the order made."""
 
-def computation_steps(computation: Computation, context: Callable[[], Context]) -> Iterator[Callable[[], None]]:
-    """Return the SDK calls that register a computation and its metadata."""
-    made: list[str] = []
+    def keep(self, data: bytes) -> None:
+        """Store contents, if the SDK is set to; write anew what a full disk left half-written."""
+        repair_blob(store_folder_once(), _bare(cid_of(data)), len(data))
+        get_cid_for_bytes(data)
 
-    def state() -> None:
+    def export(self) -> dict[str, Any]:
+        """Return the context's manifest, parsed."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "manifest.json")
+            self._target.resolve().export(path)
+            manifest: dict[str, Any] = json.loads(path.read_bytes())
+            return manifest
+
+    def register(self, cids: list[AssetId]) -> None:
+        """State that these assets exist, in one statement."""
+        self._note(add_data_statement([CID(_bare(cid)) for cid in cids], context=self._target.resolve()))
+
+    def describe(self, subject: str, metadata: str) -> None:
+        """State metadata, given as JSON text, of an asset or a statement."""
+        self._note(add_metadata_statement(_bare(subject), metadata, context=self._target.resolve()))
+
+    def compute(self, computation: Computation) -> str:
+        """State a computation; return the statement's id."""
         ids = add_computation_statement(
             [CID(_bare(cid)) for cid in computation.inputs],
             [CID(_bare(cid)) for cid in computation.outputs],
-            context=context(),
+            context=self._target.resolve(),
         )
-        made.append(str(ids[0]))
+        return str(self._note(ids)[0])
 
-    yield state
-    yield lambda: _discard(add_metadata_statement(made[0], computation.metadata, context=context()))
+    def _note(self, ids: list[CID]) -> list[CID]:
+        self.statements.extend(_bare(str(statement)) for statement in ids)
+        return ids
 
 
 def import_manifest(manifest: str, context: Context) -> None:
@@ -159,6 +204,17 @@ def import_manifest(manifest: str, context: Context) -> None:
         context.import_manifest(Path(file.name))
     finally:
         Path(file.name).unlink(missing_ok=True)
+
+
+@functools.cache
+def store_folder_once() -> Path | None:
+    """Return the store's folder, looked up once: the SDK keeps to the store it was initialised with."""
+    return store_folder()
+
+
+@functools.cache
+def _threads() -> ThreadMap:
+    return ThreadMap(store_folder_once())
 
 
 _PROBED = threading.Event()
@@ -226,11 +282,3 @@ def _storable(value: Any) -> Any:
 
 def _bare(cid: str) -> str:
     return cid.removeprefix("urn:cid:")
-
-
-def _store(data: bytes) -> None:
-    get_cid_for_bytes(data)
-
-
-def _discard(_: object) -> None:
-    """Drop the statement ids: an exported manifest has them."""

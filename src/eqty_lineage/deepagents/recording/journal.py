@@ -1,0 +1,265 @@
+"""What is still to be stored, on disk before its callback returns, so that a killed process loses nothing it had noted.
+
+One append-only file a process, with a line a job, readable by its owner alone: it holds what the store will hold. It is
+emptied when all in it is stored, and removed with the last handler. :func:`recover` stores what a killed process had
+not.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import os
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from eqty_lineage.deepagents.facts import Asset, AssetId, Computation
+from eqty_lineage.deepagents.recording import sdk
+from eqty_lineage.deepagents.recording.folder import store_folder
+
+logger = logging.getLogger("eqty.deepagents")
+
+FORMAT: Final = 1
+_SYNC: Final = 1.0
+"""Seconds after which what was written is forced to disk."""
+
+
+class Journal:
+    """An append-only file of jobs."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or create the file; only its owner can read it."""
+        self.path = path
+        self._lock = threading.Lock()
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._outstanding = 0
+        self._failed = False
+        self._synced = time.monotonic()
+        self.users = 0
+        """How many handlers write to it."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be written to."""
+        return self._descriptor >= 0
+
+    def asset(self, context: str, asset: Asset) -> None:
+        """Note an asset that is to be stored in a context."""
+        data = None if asset.data is None else base64.b64encode(asset.data).decode()
+        entry = {"cid": asset.cid, "metadata": asset.metadata, "data": data, "name": asset.name, "alone": asset.alone}
+        self._write({"context": context, "asset": entry})
+
+    def computation(self, context: str, computation: Computation) -> None:
+        """Note a computation that is to be stored in a context."""
+        entry = {
+            "inputs": computation.inputs,
+            "outputs": computation.outputs,
+            "metadata": computation.metadata,
+            "name": computation.name,
+        }
+        self._write({"context": context, "computation": entry})
+
+    def _write(self, entry: dict[str, Any]) -> None:
+        line = json.dumps({"format": FORMAT, **entry}).encode() + b"\n"
+        with self._lock:
+            self._outstanding += 1
+            os.write(self._descriptor, line)
+            if time.monotonic() - self._synced >= _SYNC:
+                self._sync()
+
+    def stored(self) -> None:
+        """Note that one entry is stored; when none is left, the file is emptied."""
+        with self._lock:
+            self._outstanding -= 1
+            if not self._outstanding and not self._failed:
+                os.ftruncate(self._descriptor, 0)
+
+    def failed(self) -> None:
+        """Note that one entry could not be stored: the file is kept for a recovery."""
+        with self._lock:
+            self._outstanding -= 1
+            self._failed = True
+
+    def sync(self) -> None:
+        """Force what was written to disk."""
+        with self._lock:
+            self._sync()
+
+    def _sync(self) -> None:
+        os.fsync(self._descriptor)
+        self._synced = time.monotonic()
+
+    def close(self) -> None:
+        """Close the file with its last user, and remove it if all in it is stored."""
+        with self._lock:
+            self.users -= 1
+            if self._descriptor < 0 or self.users > 0:
+                return
+            os.close(self._descriptor)
+            self._descriptor = -1
+            if not self._outstanding and not self._failed:
+                self.path.unlink(missing_ok=True)
+
+
+_OPEN: Final[dict[Path, Journal]] = {}
+_opening = threading.Lock()
+
+
+def open_journal(path: Path | None) -> Journal:
+    """Return this process's journal at ``path``, or the one beside the store."""
+    with _opening:
+        if path is None:
+            path = next((known for known in _OPEN if known.name.startswith(_name(""))), None) or default_path()
+        path = path.resolve()
+        journal = _OPEN.get(path)
+        if journal is None or not journal.is_open:
+            journal = _OPEN[path] = Journal(path)
+        journal.users += 1
+        return journal
+
+
+def _name(unique: str) -> str:
+    return f"lineage-journal-{os.getpid()}-{unique}"
+
+
+def default_path() -> Path:
+    """Return where this process's journal goes: beside the store."""
+    folder = store_folder()
+    if folder is None:
+        message = "journal=True needs to know where the SDK's store is; give the journal's path instead"
+        raise sdk.ConfigurationError(message)
+    return folder / f"{_name(uuid.uuid4().hex[:8])}.jsonl"
+
+
+@dataclass(slots=True)
+class Recovered:
+    """What a recovery did."""
+
+    assets: int = 0
+    computations: int = 0
+    skipped: int = 0
+    """Entries that the store had already."""
+    torn: int = 0
+    """Lines that could not be read: the last one, cut off as the process died."""
+    contexts: list[str] = field(default_factory=list)
+
+
+def recover(path: str | os.PathLike[str]) -> Recovered:
+    """Store what a killed process had noted in its journal but not stored, into the same contexts.
+
+    The SDK must be initialised on the same store, with an active signer. The journal is removed when all of it is
+    stored.
+
+    Raises:
+        ConfigurationError: No active signer.
+        OSError: The journal cannot be read.
+
+    """
+    sdk.require_signer()
+    done = Recovered()
+    known: dict[str, _Known] = {}
+    for entry in _entries(Path(path), done):
+        context = str(entry["context"])
+        if context not in known:
+            known[context] = _Known(context)
+            done.contexts.append(context)
+        _recover(entry, known[context], done)
+    Path(path).unlink()
+    return done
+
+
+def _entries(path: Path, done: Recovered) -> Iterator[dict[str, Any]]:
+    with path.open("rb") as lines:
+        for line in lines:
+            try:
+                entry = json.loads(line)
+                if not line.endswith(b"\n") or entry["format"] != FORMAT or "context" not in entry:
+                    raise ValueError  # noqa: TRY301 - one place for what cannot be read
+            except (ValueError, KeyError, TypeError):
+                done.torn += 1
+                logger.warning("journal %s: a line that cannot be read is skipped", path.name)
+                continue
+            yield entry
+
+
+class _Known:
+    """What a context has already."""
+
+    def __init__(self, context: str) -> None:
+        self.store = sdk.ContextStore(sdk.Target.of(uuid.UUID(context)))
+        manifest = self.store.export()
+        self.described: set[tuple[str, str]] = set()
+        self.registered: set[str] = set()
+        self.steps: set[tuple[Any, Any]] = set()
+        self.undescribed: dict[tuple[frozenset[str], frozenset[str]], str] = {}
+        """Computations that were stored and, because the process died, not described."""
+        subjects: set[str] = set()
+        computed: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
+        blobs = manifest["blobs"]
+        for statement in manifest["statements"].values():
+            match statement["@type"]:
+                case "DataRegistration":
+                    data = statement["data"]
+                    self.registered.update(_listed(data))
+                case "ComputationRegistration":
+                    sides = _listed(statement["input"]), _listed(statement["output"])
+                    computed[_bare(statement["@id"])] = sides
+                case "MetadataRegistration":
+                    subjects.add(_bare(statement["subject"]))
+                    text = blobs.get(_bare(statement["metadata"]))
+                    if text is None:
+                        continue
+                    metadata = json.loads(base64.b64decode(text))
+                    self.described.add((_bare(statement["subject"]), _canonical(metadata)))
+                    self.steps.add((metadata.get("run_id"), metadata.get("sequence")))
+                case _:
+                    pass
+        self.undescribed = {sides: step for step, sides in computed.items() if step not in subjects}
+
+
+def _recover(entry: dict[str, Any], known: _Known, done: Recovered) -> None:
+    if "asset" in entry:
+        asset = entry["asset"]
+        cid, metadata = AssetId(asset["cid"]), asset["metadata"]
+        described = not metadata or (_bare(cid), _canonical(json.loads(metadata))) in known.described
+        if described and _bare(cid) in known.registered:
+            done.skipped += 1
+            return
+        if asset["data"] is not None:
+            known.store.keep(base64.b64decode(asset["data"]))
+        if _bare(cid) not in known.registered:
+            known.store.register([cid])
+            known.registered.add(_bare(cid))
+        if not described:
+            known.store.describe(cid, metadata)
+            known.described.add((_bare(cid), _canonical(json.loads(metadata))))
+        done.assets += 1
+        return
+    step = entry["computation"]
+    metadata = json.loads(step["metadata"])
+    if (metadata.get("run_id"), metadata.get("sequence")) in known.steps:
+        done.skipped += 1
+        return
+    computation = Computation(tuple(step["inputs"]), tuple(step["outputs"]), step["metadata"], step["name"])
+    sides = frozenset(map(_bare, computation.inputs)), frozenset(map(_bare, computation.outputs))
+    known.store.describe(known.undescribed.pop(sides, "") or known.store.compute(computation), computation.metadata)
+    done.computations += 1
+
+
+def _listed(cids: str | list[str]) -> frozenset[str]:
+    """Return CIDs without prefix; the SDK writes a list of one as that one."""
+    return frozenset(map(_bare, cids if isinstance(cids, list) else [cids]))
+
+
+def _bare(cid: str) -> str:
+    return cid.removeprefix("urn:cid:")
+
+
+def _canonical(metadata: object) -> str:
+    return json.dumps(metadata, sort_keys=True)

@@ -1,0 +1,100 @@
+"""Which messages a state or prompt has, each stored once however often it is shown.
+
+Messages are the same objects from node to node, so what is worked out for one is kept while the run is open. A message
+can be changed in place (LangChain names the answer after the agent once it has it), so what is kept is used only for
+the same message with the same parts.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+from eqty_lineage.deepagents import references
+from eqty_lineage.deepagents.facts import AssetId
+from eqty_lineage.deepagents.payloads import plain
+from eqty_lineage.deepagents.references import Keep
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A list of messages, by their CIDs, and the CID of the blob that lists them."""
+
+    cid: AssetId
+    messages: tuple[AssetId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    message: BaseMessage
+    parts: tuple[Any, ...]
+    payload: Any
+    cid: AssetId | None
+
+
+class Messages:
+    """The messages of one root run, as payloads and CIDs."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._kept: dict[int, _Kept] = {}
+
+    def payload(self, message: Any, keep: Keep) -> Any:
+        """Return a message as a payload, its long values kept apart."""
+        return self._of(message, keep).payload
+
+    def cid(self, message: BaseMessage, keep: Keep) -> AssetId:
+        """Return the CID of a message, storing it."""
+        kept = self._of(message, keep)
+        if kept.cid is None:
+            cid = keep(json.dumps(kept.payload).encode())
+            kept = _Kept(kept.message, kept.parts, kept.payload, cid)
+            self._kept[id(message)] = kept
+            return cid
+        return kept.cid
+
+    def _of(self, message: Any, keep: Keep) -> _Kept:
+        parts = _parts(message)
+        kept = self._kept.get(id(message))
+        if kept is not None and parts is not None and _same(kept.parts, parts):
+            return kept
+        kept = _Kept(message, parts or (), references.shorten(plain(message), keep), None)
+        if parts is not None:
+            self._kept[id(message)] = kept
+        return kept
+
+
+def _parts(message: Any) -> tuple[Any, ...] | None:
+    """Return what of a message goes into its payload, or ``None`` if that could change without a trace."""
+    if not isinstance(message, BaseMessage) or not isinstance(message.content, str):
+        return None
+    calls = getattr(message, "tool_calls", None) or ()
+    return (
+        message.content,
+        *calls,
+        *(call["args"] for call in calls),
+        getattr(message, "name", None),
+        getattr(message, "tool_call_id", None),
+        getattr(message, "status", None),
+        getattr(message, "usage_metadata", None),
+    )
+
+
+def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
+
+
+def extend(before: Transcript | None, messages: tuple[AssetId, ...], keep: Keep) -> Transcript:
+    """Return the transcript of ``messages``: the one before, what was appended to it, or a new one."""
+    if before is not None and before.messages == messages:
+        return before
+    start = None
+    appended = messages
+    if before is not None and before.messages and messages[: len(before.messages)] == before.messages:
+        start = str(before.cid)
+        appended = messages[len(before.messages) :]
+    blob = json.dumps({"before": start, "messages": [str(cid) for cid in appended]}).encode()
+    return Transcript(keep(blob), messages)
