@@ -35,12 +35,12 @@ RECORDING = ("recording", "recording.*")
 
 # The first pattern that fits a module is its room. A module that no pattern fits fails the test.
 # A folder's own module is `folder.__init__`.
-VALUES = ("payloads", "prompts", "results", "endings", "clock", "gaps")
+VALUES = ("payloads", "prompts", "references", "results", "transcripts", "endings", "clock", "gaps", "recent", "stats")
 RUNS = ("runs", "lanes", "agents")
 STATE = ("sinks", "file_effects", "extractors")
 
 ROOMS = {
-    "__init__": Room(ours=("handler", "extractors", "recording.sdk"), base="public"),
+    "__init__": Room(ours=("handler", "extractors", "references", "recording.sdk", "recording.journal"), base="public"),
     "facts": Room(ours=PURE, pure=True),
     "filesystem.*": Room(ours=PURE, pure=True),
     "recording.sdk": Room(ours=("facts", *RECORDING), others=("eqty_sdk",)),
@@ -48,11 +48,16 @@ ROOMS = {
     "clock": Room(),
     "endings": Room(),
     "gaps": Room(ours=("facts",)),
+    "recent": Room(),
+    "stats": Room(),
+    "progress": Room(others=("rich",)),
+    "references": Room(ours=("facts",)),
+    "transcripts": Room(ours=("facts", "payloads", "references"), others=("langchain_core",)),
     "payloads": Room(others=("langchain_core",), base="public"),
     "prompts": Room(ours=("payloads",), others=("langchain_core",)),
     "results": Room(ours=("payloads",), others=("langchain_core",)),
-    "lanes": Room(ours=PURE),
-    "runs": Room(ours=("gaps", "lanes", "recording.sdk", *PURE)),
+    "lanes": Room(ours=("recent", "transcripts", *PURE)),
+    "runs": Room(ours=("gaps", "lanes", "recent", "transcripts", "recording.jobs", "recording.sdk", *PURE)),
     "agents": Room(ours=("lanes", "runs")),
     # what an extractor knows: a sink, and through it the run it is in; never the handler
     "sinks": Room(ours=("payloads", "runs", "recording.sdk", *PURE), base="public"),
@@ -62,7 +67,7 @@ ROOMS = {
     "base": Room(
         ours=("drafting", *VALUES, *RUNS, *STATE, *PURE, *RECORDING), others=("langchain_core",), base="private"
     ),
-    "queueing": Room(ours=("base", "drafting", *VALUES, *RUNS, "sinks", *PURE, *RECORDING)),
+    "queueing": Room(ours=("base", "drafting", "progress", *VALUES, *RUNS, "sinks", *PURE, *RECORDING)),
     "observing": Room(ours=("queueing", *VALUES, *RUNS, "extractors", *PURE, *RECORDING)),
     "handler": Room(
         ours=("observing", "drafting", *VALUES, *RUNS, *STATE, *PURE), others=("langchain_core",), base="public"

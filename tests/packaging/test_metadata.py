@@ -17,7 +17,11 @@ PUBLIC = {
     "TodoListExtractor",
     "UNCLAIMED",
     "VirtualFileExtractor",
+    "NotExpandableError",
+    "Recovered",
     "eqty_tool",
+    "expand",
+    "recover",
 }
 
 

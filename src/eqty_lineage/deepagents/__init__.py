@@ -11,7 +11,9 @@ from eqty_lineage.langchain import (
 
 from eqty_lineage.deepagents.extractors import SkillExtractor, TodoListExtractor, VirtualFileExtractor
 from eqty_lineage.deepagents.handler import EqtyDeepAgentsHandler
+from eqty_lineage.deepagents.recording.journal import Recovered, recover
 from eqty_lineage.deepagents.recording.sdk import ConfigurationError
+from eqty_lineage.deepagents.references import NotExpandableError, expand
 
 __all__ = [
     "UNCLAIMED",
@@ -19,10 +21,14 @@ __all__ = [
     "ConfigurationError",
     "EqtyCallbackHandler",
     "EqtyDeepAgentsHandler",
+    "NotExpandableError",
     "PathExtractor",
+    "Recovered",
     "SkillExtractor",
     "StateExtractor",
     "TodoListExtractor",
     "VirtualFileExtractor",
     "eqty_tool",
+    "expand",
+    "recover",
 ]

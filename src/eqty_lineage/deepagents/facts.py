@@ -6,6 +6,7 @@ SDK, threads or the clock. CIDs are opaque strings, with or without the ``urn:ci
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NewType
@@ -154,12 +155,15 @@ class Computation:
     name: str = ""
 
     def without(self, lost: AbstractSet[AssetId]) -> Computation:
-        """Return the computation without the assets that could not be registered."""
+        """Return the computation without the assets that could not be registered, in its metadata too."""
         if lost.isdisjoint(self.inputs) and lost.isdisjoint(self.outputs):
             return self
         inputs = tuple(cid for cid in self.inputs if cid not in lost)
         outputs = tuple(cid for cid in self.outputs if cid not in lost)
-        return replace(self, inputs=inputs, outputs=outputs)
+        fields = json.loads(self.metadata)
+        if "files" in fields:
+            fields["files"] = [use for use in fields["files"] if use["cid"] not in lost]
+        return replace(self, inputs=inputs, outputs=outputs, metadata=json.dumps(fields))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from eqty_lineage.deepagents.facts import Version, Why
 from eqty_lineage.deepagents.filesystem import contents, edits, renderings
 from eqty_lineage.deepagents.filesystem.contents import Content, Unreadable
 from eqty_lineage.deepagents.filesystem.effects import CidOf, Known
-from eqty_lineage.deepagents.filesystem.paths import is_removed_by
+from eqty_lineage.deepagents.filesystem.paths import is_removed_by, place_of
 from eqty_lineage.deepagents.filesystem.reconstruction import (
     Delete,
     Edit,
@@ -34,9 +34,11 @@ def disturbs(one: FileCall, other: FileCall) -> bool:
             assert_never(one)
     if isinstance(other, Execute):
         return False
-    return one.path == other.path or any(
-        isinstance(outer, Delete) and is_removed_by(inner.path, outer.path)
-        for outer, inner in ((one, other), (other, one))
+    here, there = place_of(one.path), place_of(other.path)
+    return (
+        here == there
+        or (isinstance(one, Delete) and is_removed_by(there, here))
+        or (isinstance(other, Delete) and is_removed_by(here, there))
     )
 
 
@@ -60,20 +62,26 @@ def written(
     return content.why if isinstance(content, Unreadable) else content
 
 
-def version_read(candidates: list[Known], content: object, cid_of: CidOf) -> Version | None:
-    """Return the one version among ``candidates`` that the result can have come from."""
+def version_read(candidates: list[Known], content: object, cid_of: CidOf, *, contested: bool = False) -> Version | None:
+    """Return the one version among ``candidates`` that the result can have come from.
+
+    A rendering leaves out what ended the last line and all past the window. While another call could change the file
+    (``contested``) it therefore does not tell a version from what that call left; exact bytes do.
+    """
+    if contested and isinstance(content, str):
+        return None
     consistent = {known.version.cid: known.version for known in candidates if _can_show(known, content, cid_of)}
     return next(iter(consistent.values())) if len(consistent) == 1 else None
 
 
 def _can_show(known: Known, content: object, cid_of: CidOf) -> bool:
     if isinstance(content, str):
-        return known.text is not None and renderings.shows(content, known.text)
+        if known.text is None:
+            return content == renderings.EMPTY and known.version.cid == cid_of(b"")
+        return renderings.shows(content, known.text)
     block = base64_block(content)
     if block is None:
         return False
-    if known.text is not None:
-        # state and store hand out a text file under a binary name unencoded (0.7.32)
-        return block == known.text
+    # state and store hand out a text file under a binary name unencoded (0.7.32)
     data = contents.from_base64(block)
-    return isinstance(data, Content) and cid_of(data.data) == known.version.cid
+    return block == known.text or (isinstance(data, Content) and cid_of(data.data) == known.version.cid)

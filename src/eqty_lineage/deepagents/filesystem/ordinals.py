@@ -38,6 +38,10 @@ class Ordinals:
         self._count[version.path] = max(self._count.get(version.path, 0), version.ordinal)
         self.latest[version.path] = version
 
+    def raise_to(self, path: str, other: Ordinals) -> None:
+        """Count ``path`` from where another scope is, if that is further."""
+        self._count[path] = max(self._count.get(path, 0), other._count.get(path, 0))
+
     def fork(self) -> Ordinals:
         """Return a copy that counts on from here."""
         copy = Ordinals()

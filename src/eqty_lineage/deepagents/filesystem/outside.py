@@ -2,14 +2,16 @@
 
 Only the calls seen tell what a disk, store or sandbox holds, and nothing confirms them. Two calls that overlap and
 could touch the same file contest each other: what either left behind is not known, so nothing is believed afterwards.
-An ``execute`` can change any file without naming it: beliefs go when it starts and again when it ends.
+An ``execute`` can change any file without naming it: beliefs go when it starts and again when it ends. A change of a
+path drops what is believed of its other spellings, which may be the same file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import assert_never
 
-from eqty_lineage.deepagents.facts import Evidence, Version, Why
+from eqty_lineage.deepagents.facts import AssetId, Evidence, Version, Why
 from eqty_lineage.deepagents.filesystem import contents
 from eqty_lineage.deepagents.filesystem.contents import Unreadable
 from eqty_lineage.deepagents.filesystem.effects import (
@@ -28,7 +30,7 @@ from eqty_lineage.deepagents.filesystem.effects import (
 )
 from eqty_lineage.deepagents.filesystem.judging import disturbs, version_read, written
 from eqty_lineage.deepagents.filesystem.ordinals import Ordinals
-from eqty_lineage.deepagents.filesystem.paths import is_removed_by
+from eqty_lineage.deepagents.filesystem.paths import is_removed_by, place_of
 from eqty_lineage.deepagents.filesystem.reconstruction import (
     Delete,
     Edit,
@@ -77,6 +79,12 @@ class SharedFiles:
                 ticket.contested = True
         self._open.append(ticket)
 
+    def abandon(self, ticket: Ticket) -> None:
+        """Note that a running call's result will not be known: whatever it was about to do, it may have done."""
+        if isinstance(ticket.call, Write | Edit | Delete) and any(other is ticket for other in self._open):
+            self.forget(ticket.call.path, below=isinstance(ticket.call, Delete))
+        self.end(ticket)
+
     def end(self, ticket: Ticket) -> None:
         """Note that a call is over. An ``execute`` drops beliefs again: others may have formed while it ran."""
         self._open = [other for other in self._open if other is not ticket]
@@ -88,9 +96,16 @@ class SharedFiles:
             case Read():
                 pass
             case Write() | Edit():
-                self._touched[call.path] = self._touched.get(call.path, 0) + 1
+                place = place_of(call.path)
+                self._touched[place] = self._touched.get(place, 0) + 1
+                self._forget_all(path for path in self._current if path != call.path and place_of(path) == place)
             case Delete():
                 self._upheavals += 1
+                self._forget_all(
+                    path
+                    for path in self._current
+                    if not is_removed_by(path, call.path) and is_removed_by(place_of(path), place_of(call.path))
+                )
             case Execute():
                 self._upheavals += 1
                 self._current.clear()
@@ -99,13 +114,18 @@ class SharedFiles:
 
     def stamp(self, path: str) -> tuple[int, int]:
         """Return a value that changes whenever a call starts that could change ``path``."""
-        return self._upheavals, self._touched.get(path, 0)
+        return self._upheavals, self._touched.get(place_of(path), 0)
 
     def forget(self, path: str, *, below: bool = False) -> bool:
         """Drop what is believed of ``path`` (and all below it); say whether there was anything to drop."""
-        gone = [known for known in self._current if known == path or (below and is_removed_by(known, path))]
-        for known in gone:
-            del self._current[known]
+        return self._forget_all(
+            known for known in self._current if known == path or (below and is_removed_by(known, path))
+        )
+
+    def _forget_all(self, paths: Iterable[str]) -> bool:
+        gone = list(paths)
+        for path in gone:
+            del self._current[path]
         return bool(gone)
 
     def hold(self, known: Known, *, contested: bool) -> None:
@@ -167,24 +187,43 @@ class SharedFiles:
         if not isinstance(outcome, Succeeded):
             return Unknown(Why.UNCLEAR) if isinstance(outcome, Unclear) else Nothing()
         candidates = [*([] if ticket.held is None else [ticket.held]), *ticket.written_meanwhile]
-        version = version_read(candidates, content, self._cid_of)
+        version = version_read(candidates, content, self._cid_of, contested=ticket.contested)
         if version is not None:
             return ReadVersion(version)
-        if ticket.held is not None and self._current.get(call.path) is ticket.held:
+        if not ticket.contested and ticket.held is not None and self._current.get(call.path) is ticket.held:
             self.forget(call.path)
-        return self.read_unknown(call.path, content)
+        return self.read_unknown(call.path, content, contested=ticket.contested)
 
-    def read_unknown(self, path: str, content: object) -> Effect:
+    def read_unknown(self, path: str, content: object, *, contested: bool) -> Effect:
         """Return what a read of content that nobody is known to have written gives: exact bytes, or a rendering."""
         block = base64_block(content)
-        if block is None:
+        data = None if block is None else contents.from_base64(block)
+        if data is None or isinstance(data, Unreadable):
             return Rendered()
-        data = contents.from_base64(block)
-        if isinstance(data, Unreadable):
-            return Rendered()
-        version = self._ordinals.mint(path, self._cid_of(data.data), Evidence.BYTES)
-        self._current[path] = Known(version, None, block)
+        cid = self._cid_of(data.data)
+        held = self._current.get(path)
+        if held is not None and held.version.cid == cid:
+            return ReadVersion(held.version)
+        version = self._ordinals.mint(path, cid, Evidence.BYTES)
+        if not contested:
+            self._current[path] = Known(version, None, block)
         return ReadBytes(version, data.data)
+
+    def shown_in_state(self, path: str, cid: AssetId | None = None) -> None:
+        """Note that a lane's state holds ``path``.
+
+        What is believed of it was that state's, unless the path has shown to be outside. If it has, and the state
+        holds just what was last written there, then it had not.
+        """
+        last = self._ordinals.latest.get(path)
+        if path in self.paths and (last is None or last.cid != cid):
+            return
+        self.paths.discard(path)
+        self.forget(path)
+
+    def count_on(self, path: str, ordinals: Ordinals) -> None:
+        """Number the next version of ``path`` above all that a lane has counted."""
+        self._ordinals.raise_to(path, ordinals)
 
     def reads_of(self, path: str) -> list[Ticket]:
         """Return the reads of ``path`` that are running."""

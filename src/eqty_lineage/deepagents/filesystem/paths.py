@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from enum import Enum
 from pathlib import PurePosixPath
 from typing import NewType
@@ -38,13 +39,9 @@ def parse(raw: object) -> VirtualPath | PathRefused:
         return PathRefused.HOME
     if _DRIVE.match(raw):
         return PathRefused.DRIVE
+    # validate_path looks for ".." once more after normalising; on POSIX there is none that it had not found
     normal = os.path.normpath(raw).replace("\\", "/")
-    if not normal.startswith("/"):
-        normal = f"/{normal}"
-    # validate_path looks once more after normalising; on POSIX nothing is known to get this far
-    if ".." in normal.split("/"):
-        return PathRefused.TRAVERSAL
-    return VirtualPath(normal)
+    return VirtualPath(normal if normal.startswith("/") else f"/{normal}")
 
 
 def is_removed_by(path: str, deleted: str) -> bool:
@@ -54,3 +51,13 @@ def is_removed_by(path: str, deleted: str) -> bool:
     """
     base = deleted.rstrip("/")
     return path == base or path.startswith(base + "/")
+
+
+def place_of(path: str) -> str:
+    """Return what ``path`` shares with every other spelling that some backend takes for the same file.
+
+    State and store keep all spellings apart. A disk, a sandbox and a hub fold ``//x``, ``/a//x`` and ``/a/./x``
+    (0.7.32), and some disks case and composition. Where a symbolic link leads, no path tells.
+    """
+    parts = (part for part in path.split("/") if part not in {"", "."})
+    return unicodedata.normalize("NFC", "/" + "/".join(parts)).casefold()

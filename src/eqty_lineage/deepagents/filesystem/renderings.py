@@ -1,6 +1,6 @@
 """Whether what ``read_file`` returned can have come from a given text, and what to call it if not.
 
-A read shows a window of a file under a header (since 0.7.15) or with line numbers (before); the final newline, the
+A read shows a window of a file under a header (since 0.7.14) or with line numbers (before); the final newline, the
 kind of line ending and anything past the window are lost, so the bytes cannot be had from it. Whether a *known* text
 would be shown like that can be told, for the forms below; any other form is consistent with nothing.
 """
@@ -17,44 +17,52 @@ _HEADER = re.compile(
     r"^@@ lines (?P<first>\d+)-(?P<last>\d+)(?: of (?P<total>\d+))?(?P<fields>(?: \| [^|]*?)*) @@$", re.MULTILINE
 )
 _NUMBERED = re.compile(r"^\s*(?P<line>\d+)(?P<part>\.\d+)?(?:\t| {2})(?P<text>.*)$")
-_TRUNCATED = "[Output was truncated"
+_NOTICE = re.compile(r"^(?:\[.*\])?$")
 
 
 def is_rendering(result: str) -> bool:
     """Whether ``result`` is a known form of a file's content, rather than a report that there is none to show."""
-    return result == EMPTY or _HEADER.search(result) is not None or _NUMBERED.match(result) is not None
+    first_row = result.partition("\n")[0]
+    return result == EMPTY or _HEADER.search(result) is not None or _NUMBERED.match(first_row) is not None
 
 
 def shows(result: str, text: str) -> bool:
     """Whether ``result``, the text a ``read_file`` call returned, is what a file holding ``text`` would be shown as."""
     if result == EMPTY:
         return not text.strip()
-    lines = text.splitlines()
     header = _HEADER.search(result)
     if header is not None:
-        return _shows_window(result[header.end() + 1 :], header, lines)
-    return _shows_numbered(result, lines)
+        return _shows_window(result[header.end() + 1 :], header, text)
+    return _shows_numbered(result, text)
 
 
-def _shows_window(body: str, header: re.Match[str], lines: list[str]) -> bool:
+def _shows_window(body: str, header: re.Match[str], text: str) -> bool:
     first, last, total = int(header["first"]), int(header["last"]), header["total"]
-    if total is not None and int(total) != len(lines):
+    blank, reminder = not text.strip(), total is None and body == EMPTY
+    if blank or reminder:
+        # a disk puts the reminder under a header (0.7.32); a blank file is shown in no other way
+        return blank and reminder
+    lines = text.splitlines(keepends=True)
+    if last > len(lines) or (total is not None and int(total) != len(lines)):
         return False
-    window = lines[max(first - 1, 0) : last]
-    shown = body.splitlines()
+    # what ends a line counts: "a\fb" and "a\nb" have the same lines, and only line feeds and returns are made equal
+    window = "".join(lines[max(first - 1, 0) : last]).replace("\r\n", "\n").replace("\r", "\n")
     if "truncated mid-line" in header["fields"]:
-        return bool(shown) and bool(window) and window[0].startswith(shown[0])
-    return _same_rows(shown, window)
+        line = window.partition("\n")[0]
+        return bool(body) and line.startswith(body) and f"| {len(body)} of {len(line)} chars" in header["fields"]
+    # blank rows at the end come and go between backends
+    return body.rstrip("\n") == window.rstrip("\n")
 
 
-def _shows_numbered(result: str, lines: list[str]) -> bool:
+def _shows_numbered(result: str, text: str) -> bool:
     shown: list[str] = []
     numbers: list[int] = []
-    for row in result.splitlines():
+    # rows end in a line feed; some releases leave the return of the file's own line ending before it
+    rows = [row.removesuffix("\r") for row in result.split("\n")]
+    for at, row in enumerate(rows):
         numbered = _NUMBERED.match(row)
         if numbered is None:
-            # only a truncation notice may follow the numbered rows
-            if row.strip() and not row.startswith(_TRUNCATED):
+            if not all(_NOTICE.match(other) for other in rows[at:]):
                 return False
             break
         if numbered["part"] is not None and shown:
@@ -62,21 +70,9 @@ def _shows_numbered(result: str, lines: list[str]) -> bool:
         else:
             shown.append(numbered["text"])
             numbers.append(int(numbered["line"]))
-    if not numbers or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+    if not numbers or numbers[0] < 1 or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
         return False
-    return _same_rows(shown, lines[numbers[0] - 1 : numbers[-1]])
-
-
-def _same_rows(shown: list[str], window: list[str]) -> bool:
-    """Compare row by row; blank rows at the end come and go between backends and say nothing."""
-    return _without_blank_end(shown) == _without_blank_end(window)
-
-
-def _without_blank_end(rows: list[str]) -> list[str]:
-    end = len(rows)
-    while end and not rows[end - 1]:
-        end -= 1
-    return rows[:end]
+    return shown == text.splitlines()[numbers[0] - 1 : numbers[-1]]
 
 
 def name_of(path: str, offset: object, limit: object) -> str:

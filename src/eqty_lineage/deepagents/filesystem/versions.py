@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import assert_never
 
 from eqty_lineage.deepagents.facts import AssetId, Evidence, Version, Why
 from eqty_lineage.deepagents.filesystem import contents
@@ -25,6 +24,7 @@ from eqty_lineage.deepagents.filesystem.effects import (
     Effect,
     Known,
     Nothing,
+    ReadBytes,
     ReadVersion,
     Removed,
     Ticket,
@@ -38,9 +38,9 @@ from eqty_lineage.deepagents.filesystem.outside import SharedFiles
 from eqty_lineage.deepagents.filesystem.paths import is_removed_by
 from eqty_lineage.deepagents.filesystem.reconstruction import (
     Delete,
-    Edit,
     Execute,
     FileCall,
+    Mutation,
     Outcome,
     Read,
     Succeeded,
@@ -66,15 +66,24 @@ class LaneFiles:
         self.cid_of = cid_of
         self._ordinals = ordinals or Ordinals()
         self._view: Mapping[str, Known] = {}
+        self._shown: frozenset[str] = frozenset()
         self._pending: dict[str, _Pending] = {}
         self._deleted: dict[str, int | None] = {}
+        self._cleared: dict[str, int | None] = {}
         self._returned: dict[tuple[str, AssetId], Version] = {}
+        self._unseen: set[str] = set()
         self.in_state = False
         """Whether this lane's states have shown a ``files`` key."""
 
     def fork(self) -> LaneFiles:
-        """Return the view of a lane that starts from this one; what it holds shows in its first state."""
-        return LaneFiles(self.shared, self.cid_of, self._ordinals.fork())
+        """Return the view of a lane that starts from this one; what it holds shows in its first state.
+
+        That state is the one this lane's superstep began with, so the versions are those of its view, whatever a
+        sibling has written meanwhile.
+        """
+        lane = LaneFiles(self.shared, self.cid_of, self._ordinals.fork())
+        lane._view = self._view
+        return lane
 
     # --- file calls
 
@@ -89,30 +98,35 @@ class LaneFiles:
     def settle(self, ticket: Ticket, outcome: Outcome, content: object = None) -> Effect:
         """Return what the call did. ``content`` is the result's content: text, or a list of content blocks."""
         try:
-            if not ticket.in_state:
-                return self.shared.settle(ticket, outcome, content)
-            return self._settle_in_state(ticket, outcome, content)
+            effect = self._settle(ticket, outcome, content)
         finally:
             self.shared.end(ticket)
+        if isinstance(effect, Wrote | ReadBytes):
+            # also what was minted outside: the next state may show it as this lane's own
+            self._ordinals.take(effect.version)
+        return effect
 
     def abandon(self, ticket: Ticket) -> None:
-        """Note that a call will not end: it was paused, or its run is over."""
-        self.shared.end(ticket)
+        """Note that a call will not end: it was paused, or its run is over. Nothing, if it has ended."""
+        self.shared.abandon(ticket)
 
     def _keeps(self, call: FileCall) -> bool:
         return self.in_state and not isinstance(call, Execute) and call.path not in self.shared.paths
 
-    def _settle_in_state(self, ticket: Ticket, outcome: Outcome, result: object) -> Effect:
+    def _settle(self, ticket: Ticket, outcome: Outcome, content: object) -> Effect:
         call = ticket.call
-        match call:
-            case Execute():  # pragma: no cover - never in state
-                return Nothing()
-            case Read():
-                return self._settle_read(call, ticket, outcome, result)
-            case Write() | Edit() | Delete():
-                pass
-            case _:
-                assert_never(call)
+        if isinstance(call, Execute):
+            return self.shared.settle(ticket, outcome, content)
+        if not ticket.in_state:
+            self.shared.count_on(call.path, self._ordinals)
+            if not self.in_state:
+                self._unseen.add(call.path)
+            return self.shared.settle(ticket, outcome, content)
+        if isinstance(call, Read):
+            return self._settle_read(call, ticket, outcome, content)
+        return self._settle_mutation(call, ticket, outcome)
+
+    def _settle_mutation(self, call: Mutation, ticket: Ticket, outcome: Outcome) -> Effect:
         if not isinstance(outcome, Succeeded):
             # a failed call leaves state as it was; where the path is outside after all, nothing is known of it
             self.shared.forget(call.path, below=isinstance(call, Delete))
@@ -128,19 +142,28 @@ class LaneFiles:
         return self._put(call.path, content, ticket, evidence)
 
     def _settle_delete(self, call: Delete, ticket: Ticket) -> Effect:
-        removed = {path: known.version for path, known in ticket.view.items() if is_removed_by(path, call.path)}
+        self._cleared[call.path] = ticket.step
+        removed = [path for path in sorted(ticket.view) if is_removed_by(path, call.path)]
         for path in removed:
             self._drop(path, ticket.step)
         outside = self.shared.under(call.path)
         self.shared.forget(call.path, below=True)
-        return Removed((*(removed[path] for path in sorted(removed)), *outside))
+        if ticket.contested or any(is_removed_by(path, call.path) for path in self._shown):
+            # one backend answered, so if the state had anything there, files mounted below it may be there still
+            outside = ()
+        return Removed((*(ticket.view[path].version for path in removed), *outside))
 
     def _settle_read(self, call: Read, ticket: Ticket, outcome: Outcome, content: object) -> Effect:
         if not isinstance(outcome, Succeeded):
             return Unknown(Why.UNCLEAR) if isinstance(outcome, Unclear) else Nothing()
-        candidates = [*([] if ticket.held is None else [ticket.held]), *ticket.written_meanwhile]
-        version = version_read(candidates, content, self.cid_of)
-        return self.shared.read_unknown(call.path, content) if version is None else ReadVersion(version)
+        if ticket.held is not None:
+            version = version_read([ticket.held], content, self.cid_of)
+        else:
+            version = version_read(ticket.written_meanwhile, content, self.cid_of, contested=ticket.contested)
+        if version is not None:
+            return ReadVersion(version)
+        self.shared.count_on(call.path, self._ordinals)
+        return self.shared.read_unknown(call.path, content, contested=ticket.contested)
 
     # --- state
 
@@ -172,7 +195,7 @@ class LaneFiles:
             self._pending[path] = _Pending(None, step)
             return Unknown(content.why)
         returned = self._returned.get((path, self.cid_of(content.data)))
-        if returned is not None:
+        if returned is not None and self._ordinals.accepts(returned):
             return Unchanged(returned)
         return self._put(path, content, ticket, Evidence.STATE, source=contents.source_of(entry))
 
@@ -196,11 +219,15 @@ class LaneFiles:
         self._ordinals.latest.pop(path, None)
 
     def adopt(self, files: Mapping[str, FileEntry | None], step: int | None = None) -> Adoption:
-        """Take a state's ``files`` for the truth. ``step`` is the superstep that starts from it.
+        """Take a state's ``files`` for the truth. ``step`` is the superstep that starts from it; a run's end has none.
 
         Writes of the same superstep are not judged by it: it was taken before them.
         """
         self.in_state = True
+        for path in self._unseen:
+            # a resumed run's calls come before its first state: what they did may have been done to that
+            self.shared.forget(path)
+        self._unseen.clear()
         view: dict[str, Known] = {}
         read: dict[str, bytes] = {}
         unreadable: list[tuple[str, Why]] = []
@@ -213,16 +240,21 @@ class LaneFiles:
                 content = contents.content_of(entry)
                 if isinstance(content, Unreadable):
                     unreadable.append((path, content.why))
+                    self.shared.shown_in_state(path)
                     continue
                 read[path] = content.data
                 version = self._version_of(path, self.cid_of(content.data))
                 known = Known(version, content.text, contents.source_of(entry))
-            self._ordinals.take(known.version)
+            if path not in self._deleted:
+                self._ordinals.take(known.version)
+            self.shared.shown_in_state(path, known.version.cid)
             view[path] = known
-        self._settle_pending(view, step)
-        self._ordinals.keep_only({*view, *self._pending})
+        self._shown = frozenset(path for path, entry in files.items() if entry is not None)
+        self._settle_pending(step)
+        self._ordinals.keep_only({*view, *self._pending, *self.shared.paths})
         self._view = view
         self._deleted = {path: when for path, when in self._deleted.items() if path not in deleted}
+        self._cleared = {path: when for path, when in self._cleared.items() if not _before(when, step)}
         self._returned.clear()
         present = tuple((known.version, read.get(path)) for path, known in view.items())
         return Adoption(present, tuple(unreadable))
@@ -244,17 +276,22 @@ class LaneFiles:
                 return known
         return None
 
-    def _settle_pending(self, view: Mapping[str, Known], step: int | None) -> None:
+    def _settle_pending(self, step: int | None) -> None:
         for path, pending in list(self._pending.items()):
             if not _before(pending.step, step):
                 continue
             del self._pending[path]
-            if path in view or pending.known is None:
+            if path in self._shown or pending.known is None or step is None or self._may_be_deleted(path):
+                # a run's output, which has no step, lacks what a superstep wrote that another of its calls paused
                 continue
             # its result said that it was written, and the state does not have it: the file is outside
             self.shared.paths.add(path)
             disturbed = pending.contested or pending.stamp != self.shared.stamp(path)
             self.shared.hold(pending.known, contested=disturbed)
+
+    def _may_be_deleted(self, path: str) -> bool:
+        """Whether a call of the same superstep deleted ``path``: which of the two the state took last is not known."""
+        return path in self._deleted or any(is_removed_by(path, cleared) for cleared in self._cleared)
 
     def give_back(self, child: LaneFiles) -> None:
         """Note what a delegated lane ended with, so that its files are recognised when they come back as an update."""
@@ -264,9 +301,12 @@ class LaneFiles:
     def rest(self) -> None:
         """Keep CIDs and ordinals, drop texts: the run is over."""
         self._view = {}
+        self._shown = frozenset()
         self._pending.clear()
         self._deleted.clear()
+        self._cleared.clear()
         self._returned.clear()
+        self._unseen.clear()
         self.in_state = False
 
     def current(self) -> Iterable[Known]:
