@@ -165,7 +165,7 @@ class BaseRoom(Drafting, EqtyCallbackHandler):
         if run.parent is None and run.recorded and kind.removesuffix("_error") == self._kind_of_root(run):
             fields["recorder"] = RECORDER
             fields["vocabulary"] = VOCABULARY
-        frame.computations.append(Computation(tuple(inputs), tuple(outputs), sdk.metadata_json(fields), name))
+        frame.computations.append(Computation(tuple(inputs), tuple(outputs), sdk.metadata_json(fields), name, run.urn))
 
     @staticmethod
     def _kind_of_root(run: OpenRun) -> str:

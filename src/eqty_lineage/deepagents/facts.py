@@ -147,12 +147,17 @@ class Asset:
 
 @dataclass(frozen=True, slots=True)
 class Computation:
-    """A step to register: what it used, what it made, and its metadata as JSON text."""
+    """A step to register: what it used, what it made, and its metadata as JSON text.
+
+    ``executed_on`` names the run. Without it two steps with equal inputs and outputs that are stored in one second
+    would be one statement, because its id is a hash of its content (eqty-sdk 2.5.0).
+    """
 
     inputs: tuple[AssetId, ...]
     outputs: tuple[AssetId, ...]
     metadata: str
     name: str = ""
+    executed_on: str | None = None
 
     def without(self, lost: AbstractSet[AssetId]) -> Computation:
         """Return the computation without the assets that could not be registered, in its metadata too."""

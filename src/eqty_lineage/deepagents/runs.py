@@ -97,6 +97,11 @@ class OpenRun:
     offered: list[tuple[str, AssetId, bytes]] = field(default_factory=list)
     """Files the caller passed in, until the graph shows that it took them up."""
 
+    @property
+    def urn(self) -> str:
+        """The run as an identifier in a statement."""
+        return f"urn:uuid:{self.run_id}"
+
     def ancestors(self) -> Iterator[OpenRun]:
         """Return the runs this one is nested in, nearest first."""
         run = self.parent

@@ -62,6 +62,7 @@ class Journal:
             "outputs": computation.outputs,
             "metadata": computation.metadata,
             "name": computation.name,
+            "executed_on": computation.executed_on,
         }
         self._write({"context": context, "computation": entry})
 
@@ -246,7 +247,9 @@ def _recover(entry: dict[str, Any], known: _Known, done: Recovered) -> None:
     if (metadata.get("run_id"), metadata.get("sequence")) in known.steps:
         done.skipped += 1
         return
-    computation = Computation(tuple(step["inputs"]), tuple(step["outputs"]), step["metadata"], step["name"])
+    computation = Computation(
+        tuple(step["inputs"]), tuple(step["outputs"]), step["metadata"], step["name"], step["executed_on"]
+    )
     sides = frozenset(map(_bare, computation.inputs)), frozenset(map(_bare, computation.outputs))
     known.store.describe(known.undescribed.pop(sides, "") or known.store.compute(computation), computation.metadata)
     done.computations += 1

@@ -187,6 +187,7 @@ class ContextStore:
         ids = add_computation_statement(
             [CID(_bare(cid)) for cid in computation.inputs],
             [CID(_bare(cid)) for cid in computation.outputs],
+            executed_on=computation.executed_on,
             context=self._target.resolve(),
         )
         return str(self._note(ids)[0])
