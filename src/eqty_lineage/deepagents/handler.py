@@ -128,13 +128,10 @@ class EqtyDeepAgentsHandler(Observer):
             # a root that pauses ends like one that is done (langgraph 1.2.24)
             run.status = Status.INTERRUPTED
             run.root.paused = True
-        try:
-            with self._recording(run, Place.RUN_OUT if is_run else Place.NODE_OUT):
-                if is_run and run.recorded:
-                    self._complete_run(run)
-                super().on_chain_end(outputs, run_id=run_id, **kwargs)
-        finally:
-            self._close(run)
+        with self._ending(run), self._recording(run, Place.RUN_OUT if is_run else Place.NODE_OUT):
+            if is_run and run.recorded:
+                self._complete_run(run)
+            super().on_chain_end(outputs, run_id=run_id, **kwargs)
 
     def _complete_run(self, run: OpenRun) -> None:
         """Add what can only be told once a graph or agent has run."""
@@ -156,13 +153,10 @@ class EqtyDeepAgentsHandler(Observer):
         if run is None:
             return
         self._judge(run, error)
-        try:
-            with self._recording(run, Place.ELSEWHERE):
-                if run.recorded and (run.parent is None or run.starts_agent) and Ending.of(error) is not Ending.PAUSED:
-                    self._complete_run(run)
-                super().on_chain_error(error, run_id=run_id, **kwargs)
-        finally:
-            self._close(run)
+        with self._ending(run), self._recording(run, Place.ELSEWHERE):
+            if run.recorded and (run.parent is None or run.starts_agent) and Ending.of(error) is not Ending.PAUSED:
+                self._complete_run(run)
+            super().on_chain_error(error, run_id=run_id, **kwargs)
 
     def _judge(self, run: OpenRun, error: BaseException) -> None:
         match Ending.of(error):
@@ -243,16 +237,13 @@ class EqtyDeepAgentsHandler(Observer):
                 for batch in response.generations
             ]
         )
-        try:
-            with self._recording(run, Place.ELSEWHERE) as frame:
-                frame.response = response
-                super().on_llm_end(envelope, run_id=run_id, **kwargs)
-                if frame.computations:
-                    answer = frame.computations[-1].outputs[0]
-                    for message in messages:
-                        run.lane.asked.update(dict.fromkeys(prompts.asked_calls(message), answer))
-        finally:
-            self._close(run)
+        with self._ending(run), self._recording(run, Place.ELSEWHERE) as frame:
+            frame.response = response
+            super().on_llm_end(envelope, run_id=run_id, **kwargs)
+            if frame.computations:
+                answer = frame.computations[-1].outputs[0]
+                for message in messages:
+                    run.lane.asked.update(dict.fromkeys(prompts.asked_calls(message), answer))
 
     @observed
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
@@ -326,18 +317,15 @@ class EqtyDeepAgentsHandler(Observer):
             run.tool_call_id = message.tool_call_id
         if results.is_error(output):
             run.status = Status.ERROR
-        try:
-            with self._recording(run, Place.RESULT) as frame:
-                self._link_request(run)
-                if run.tool_call_id is not None and not run.asked:
-                    self.note_gap(run.root, Gap(Why.UNASKED, run.name, run.lane.label))
-                self._note_owner(run, output)
-                self._settle(run, output, frame)
-                super().on_tool_end(output, run_id=run_id, **kwargs)
-                if run.tool_call_id is not None and frame.state is not None:
-                    run.lane.results[run.tool_call_id] = frame.state
-        finally:
-            self._close(run)
+        with self._ending(run), self._recording(run, Place.RESULT) as frame:
+            self._link_request(run)
+            if run.tool_call_id is not None and not run.asked:
+                self.note_gap(run.root, Gap(Why.UNASKED, run.name, run.lane.label))
+            self._note_owner(run, output)
+            self._settle(run, output, frame)
+            super().on_tool_end(output, run_id=run_id, **kwargs)
+            if run.tool_call_id is not None and frame.state is not None:
+                run.lane.results[run.tool_call_id] = frame.state
 
     def _note_owner(self, run: OpenRun, output: Any) -> None:
         """A state update is the first sign of whose state it is, where the agent is not named and had none to show."""
@@ -419,11 +407,8 @@ class EqtyDeepAgentsHandler(Observer):
         run = self._open_runs.get(run_id)
         if run is None:
             return
-        try:
-            with self._recording(run, Place.ELSEWHERE):
-                super().on_retriever_end([plain(document) for document in documents or []], run_id=run_id, **kwargs)
-        finally:
-            self._close(run)
+        with self._ending(run), self._recording(run, Place.ELSEWHERE):
+            super().on_retriever_end([plain(document) for document in documents or []], run_id=run_id, **kwargs)
 
     @observed
     def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
@@ -436,11 +421,8 @@ class EqtyDeepAgentsHandler(Observer):
         if run is None:
             return
         self._judge(run, error)
-        try:
-            with self._recording(run, Place.ELSEWHERE):
-                record()
-        finally:
-            self._close(run)
+        with self._ending(run), self._recording(run, Place.ELSEWHERE):
+            record()
 
 
 def _parent_id(run: OpenRun) -> UUID | None:

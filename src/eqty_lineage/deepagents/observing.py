@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -52,10 +53,10 @@ def observed(method: Callable[..., None]) -> Callable[..., None]:
             with self._lock:
                 method(self, *args, **kwargs)
         except BaseException as error:
-            # the SDK panics with a BaseException of this name; any other is the interpreter's business
-            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            if not _is_ours(error):
                 raise
-            self._note_failure(method.__name__, error, kwargs.get("run_id"))
+            run = self._open_runs.find(kwargs.get("run_id"))
+            self._note_failure(method.__name__, error, None if run is None else run.root)
         finally:
             self._local.inside = False
             self._counted.events += 1
@@ -172,6 +173,18 @@ class Observer(Queueing):
 
     # --- ending runs
 
+    @contextlib.contextmanager
+    def _ending(self, run: OpenRun) -> Iterator[None]:
+        """Close a run whatever happens while its end is recorded; a failure is a gap of its root, while it has one."""
+        try:
+            yield
+        except BaseException as error:
+            if not _is_ours(error):
+                raise
+            self._note_failure(f"the end of {run.name}", error, run.root)
+        finally:
+            self._close(run)
+
     def _close(self, run: OpenRun) -> None:
         """Close a run; the end of a root closes all that is left of it."""
         self._open_runs.remove(run)
@@ -205,12 +218,15 @@ class Observer(Queueing):
         self._submit_ending(root)
         self._local.ended = True
 
-    def _note_failure(self, callback: str, error: BaseException, run_id: object) -> None:
+    def _note_failure(self, callback: str, error: BaseException, root: Root | None) -> None:
         """Turn an exception in a callback into a gap."""
-        run = self._open_runs.find(run_id)
-        root = None if run is None else run.root
         logger.debug("callback %s failed", callback, exc_info=error)
         self.note_gap(root, Gap(Why.CALLBACK, f"{callback}: {type(error).__name__}: {error}"))
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether an exception is one that recording can raise; the SDK panics with a BaseException."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
 def _text(value: object) -> str | None:
