@@ -2,6 +2,7 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+
 from support.agents import errors_of_callbacks
 from support.sdk import initialise, signing
 

@@ -1,16 +1,9 @@
 """Files that the agent's state holds: each version once, an output of the call that made it."""
 
 import pytest
-from support.agents import agent, asked, asks, call, file_data, reasons, run, subagent, task
+
+from support.agents import agent, asked, asks, delete, edit, file_data, read, reasons, run, subagent, task, write
 from support.sdk import cid_of
-
-
-def write(call_id: str, path: str, content: str) -> dict:
-    return call("write_file", call_id, file_path=path, content=content)
-
-
-def edit(call_id: str, path: str, old: str, new: str, **more: object) -> dict:
-    return call("edit_file", call_id, file_path=path, old_string=old, new_string=new, **more)
 
 
 def test_a_file_is_an_output_of_the_call_that_wrote_it_and_of_nothing_else():
@@ -41,7 +34,7 @@ def test_a_state_names_its_files_and_does_not_hold_them():
 
 def test_the_next_turn_has_the_file_as_an_input():
     _, lineage = run(agent(write("w", "/a.md", "one\n")))
-    assert lineage.all("model", "graph_node")[-1].files("present") == {"/a.md": cid_of("one\n")}
+    assert cid_of("one\n") in lineage.all("model", "graph_node")[-1].inputs
 
 
 def test_an_overwrite_is_chained_to_the_version_it_replaced():
@@ -85,7 +78,12 @@ def test_a_refused_edit_changes_nothing_and_says_error():
 
 def test_restoring_earlier_bytes_is_a_version_of_its_own():
     _, lineage = run(
-        agent(write("1", "/a.md", "A\n"), write("2", "/a.md", "B\n"), edit("3", "/a.md", "B", "A"), edit("4", "/a.md", "A", "C"))
+        agent(
+            write("1", "/a.md", "A\n"),
+            write("2", "/a.md", "B\n"),
+            edit("3", "/a.md", "B", "A"),
+            edit("4", "/a.md", "A", "C"),
+        )
     )
     assert lineage.history("/a.md") == ["1 write_file", "2 write_file <- 1", "3 edit_file <- 2", "4 edit_file <- 3"]
     assert cid_of("A\n") in lineage.tool("3").outputs
@@ -104,7 +102,7 @@ def test_writing_what_is_there_already_makes_no_version():
 def test_parallel_writes_to_several_paths_are_not_mixed():
     count = 6
     writes = [write(f"w{number}", f"/{number}.md", f"text {number}\n") for number in range(count)]
-    session, lineage = run(agent(asks(*writes, call("read_file", "r", file_path="/seed.md"))), asked(files={"/seed.md": file_data("seed\n")}))
+    session, lineage = run(agent(asks(*writes, read("r", "/seed.md"))), asked(files={"/seed.md": file_data("seed\n")}))
     assert len(session.answer["files"]) == count + 1
     for number in range(count):
         step = lineage.tool(f"w{number}")
@@ -117,7 +115,7 @@ def test_of_two_changes_to_one_path_in_one_message_the_refused_one_leaves_no_tra
     session, lineage = run(
         agent(
             asks(write("w1", "/a.md", "first\n"), write("w2", "/./a.md", "second\n")),
-            asks(edit("e1", "/a.md", "first", "third"), call("delete", "d", file_path="a.md")),
+            asks(edit("e1", "/a.md", "first", "third"), delete("d", "a.md")),
         )
     )
     assert [session.results()[call_id].status for call_id in ("w1", "w2", "e1", "d")] == ["success", "error"] * 2
@@ -134,7 +132,9 @@ def test_the_same_bytes_at_two_paths_are_one_asset_with_two_paths():
 
 
 def test_a_double_slash_is_a_path_of_its_own():
-    session, lineage = run(agent(write("1", "//a.md", "double\n"), write("2", "/a.md", "single\n"), write("3", "///a.md", "triple\n")))
+    session, lineage = run(
+        agent(write("1", "//a.md", "double\n"), write("2", "/a.md", "single\n"), write("3", "///a.md", "triple\n"))
+    )
     assert set(session.answer["files"]) == {"//a.md", "/a.md"}
     assert lineage.history("//a.md") == ["1 write_file"]
     assert lineage.history("/a.md") == ["1 write_file", "2 write_file <- 1"]
@@ -152,7 +152,7 @@ def test_a_subagents_file_is_written_in_its_lane_and_read_and_edited_by_its_call
     _, lineage = run(
         agent(
             task("t", "helper"),
-            call("read_file", "r", file_path="/a.md"),
+            read("r", "/a.md"),
             edit("mine", "/a.md", "text", "report"),
             subagents=[helper],
         )
@@ -166,7 +166,7 @@ def test_a_subagents_file_is_written_in_its_lane_and_read_and_edited_by_its_call
 
 
 def test_a_subagent_reads_what_its_caller_wrote():
-    helper = subagent("helper", call("read_file", "r", file_path="/in.md"))
+    helper = subagent("helper", read("r", "/in.md"))
     _, lineage = run(agent(write("w", "/in.md", "in\n"), task("t", "helper"), subagents=[helper]))
     assert lineage.tool("r").files("read") == {"/in.md": cid_of("in\n")}
     assert lineage.tool("r").version("read", "/in.md") == 1
@@ -175,7 +175,9 @@ def test_a_subagent_reads_what_its_caller_wrote():
 def test_two_subagents_writing_one_path_at_once_do_not_replace_each_others_version():
     one = subagent("one", write("w1", "/a.md", "by one\n"), edit("e1", "/a.md", "by", "made by"))
     two = subagent("two", write("w2", "/a.md", "by two\n"), edit("e2", "/a.md", "by", "made by"))
-    session, lineage = run(agent(asks(task("t1", "one"), task("t2", "two")), edit("e", "/a.md", "made", "done"), subagents=[one, two]))
+    session, lineage = run(
+        agent(asks(task("t1", "one"), task("t2", "two")), edit("e", "/a.md", "made", "done"), subagents=[one, two])
+    )
     assert lineage.history("/a.md", "one") == lineage.history("/a.md", "two") == ["1 write_file", "2 edit_file <- 1"]
     assert lineage.tool("e1").files("wrote") == {"/a.md": cid_of("made by one\n")}
     assert lineage.tool("e2").files("wrote") == {"/a.md": cid_of("made by two\n")}
@@ -185,7 +187,7 @@ def test_two_subagents_writing_one_path_at_once_do_not_replace_each_others_versi
 
 
 def test_a_read_and_a_write_of_one_message_see_the_state_it_began_with():
-    message = asks(write("w", "/a.md", "new\n"), call("read_file", "r", file_path="/a.md"))
+    message = asks(write("w", "/a.md", "new\n"), read("r", "/a.md"))
     session, lineage = run(agent(message), asked(files={"/a.md": file_data("old\n")}))
     assert "old" in session.results()["r"].content
     assert lineage.tool("r").files("read") == {"/a.md": cid_of("old\n")}

@@ -1,7 +1,9 @@
 """Deep agents whose model follows a script, and running them under a handler."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from deepagents import create_deep_agent
@@ -9,12 +11,14 @@ from eqty_sdk.context import graph_context
 from langchain.agents.middleware import TodoListMiddleware
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
+from langchain_core.messages.tool import tool_call_chunk
+from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import Runnable
 
 from eqty_lineage.deepagents import EqtyDeepAgentsHandler
 from support.lineage import Lineage
-from support.sdk import new_context
+from support.sdk import new_context, second
 
 WRITTEN_AT = "2026-01-01T00:00:00+00:00"
 
@@ -24,6 +28,17 @@ class ScriptedModel(GenericFakeChatModel):
 
     def bind_tools(self, tools: Any, **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
         return self
+
+    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        message = next(self.messages)
+        for word in re.findall(r"\S+\s*", message.content):
+            yield ChatGenerationChunk(message=AIMessageChunk(content=word))
+        calls = [
+            tool_call_chunk(name=asked_for["name"], args=json.dumps(asked_for["args"]), id=asked_for["id"], index=index)
+            for index, asked_for in enumerate(message.tool_calls)
+        ]
+        if calls:
+            yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=calls))
 
 
 def model(*script: AIMessage | BaseException) -> ScriptedModel:
@@ -49,7 +64,9 @@ def script(*turns: dict[str, Any] | AIMessage) -> list[AIMessage]:
     return messages if messages and not messages[-1].tool_calls else [*messages, says()]
 
 
-def agent(*turns: dict[str, Any] | AIMessage, plan: bool = False, middleware: Sequence[Any] = (), **options: Any) -> Any:
+def agent(
+    *turns: dict[str, Any] | AIMessage, plan: bool = False, middleware: Sequence[Any] = (), **options: Any
+) -> Any:
     """A deep agent that follows a script; with ``plan`` it has ``write_todos``."""
     options.setdefault("model", model(*script(*turns)))
     options.setdefault("name", "researcher")
@@ -71,6 +88,26 @@ def subagent(
         "middleware": [*planning, *middleware],
         **options,
     }
+
+
+def write(call_id: str, path: str, content: str) -> dict[str, Any]:
+    return call("write_file", call_id, file_path=path, content=content)
+
+
+def edit(call_id: str, path: str, old: str, new: str, **more: Any) -> dict[str, Any]:
+    return call("edit_file", call_id, file_path=path, old_string=old, new_string=new, **more)
+
+
+def read(call_id: str, path: str, **window: Any) -> dict[str, Any]:
+    return call("read_file", call_id, file_path=path, **window)
+
+
+def delete(call_id: str, path: str) -> dict[str, Any]:
+    return call("delete", call_id, file_path=path)
+
+
+def execute(call_id: str, command: str) -> dict[str, Any]:
+    return call("execute", call_id, command=command)
 
 
 def task(call_id: str, name: str, description: str = "Do it.") -> dict[str, Any]:
@@ -103,7 +140,7 @@ class Session:
         return {"callbacks": [self.handler], "recursion_limit": 120, "configurable": configurable, **config}
 
     def invoke(self, runnable: Any, inputs: Any = None, *, thread: str | None = None, **config: Any) -> Any:
-        with graph_context(self.context):
+        with graph_context(self.context), second():
             self.answer = runnable.invoke(asked() if inputs is None else inputs, self.config(thread, **config))
         return self.answer
 
@@ -111,7 +148,7 @@ class Session:
         async def run() -> Any:
             return await runnable.ainvoke(asked() if inputs is None else inputs, self.config(thread, **config))
 
-        with graph_context(self.context):
+        with graph_context(self.context), second():
             self.answer = asyncio.run(run())
         return self.answer
 

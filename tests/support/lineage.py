@@ -12,6 +12,7 @@ from typing import Any
 
 from eqty_sdk import Context
 
+from eqty_lineage.deepagents import NotExpandableError, expand
 from support.sdk import cid_of
 
 ALWAYS = {
@@ -79,23 +80,35 @@ class Lineage:
                 self.registered.update(_bare(statement["data"]))
             elif statement["@type"] == "MetadataRegistration":
                 (subject,), (cid,) = _bare(statement["subject"]), _bare(statement["metadata"])
-                if cid in self.blobs:
-                    self.metadata.setdefault(subject, []).append(json.loads(self.blobs[cid]))
-                else:
+                if cid not in self.blobs:
                     self.lost_metadata.append(subject)
+                elif (metadata := json.loads(self.blobs[cid])) not in self.metadata.setdefault(subject, []):
+                    self.metadata[subject].append(metadata)
+
+    @property
+    def entities(self) -> set[str]:
+        """What is registered and described, without the seals: they list statements, which differ from run to run."""
+        seals = {cid for cid, said in self.metadata.items() if any(one.get("name") == "run seal" for one in said)}
+        return {cid for cid in self.registered if cid in self.metadata} - seals
 
     @classmethod
-    def of(cls, context: Context, *, conversations: int = 1, unfinished: bool = False) -> "Lineage":
-        """Export a context, read it, and hold it to the rules.
-
-        ``conversations`` says that several share the context, so that they may count the versions of one path each;
-        ``unfinished`` that a run in it never ended, so that what encloses the rest may be missing.
-        """
+    def exported(cls, context: Context) -> "Lineage":
+        """Export a context and read it."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "manifest.json")
             context.export(path)
-            lineage = cls(json.loads(path.read_bytes()))
-        broken = list(lineage.broken_rules(conversations=conversations, unfinished=unfinished))
+            return cls(json.loads(path.read_bytes()))
+
+    @classmethod
+    def of(cls, context: Context, *, conversations: int = 1, unfinished: bool = False, lost: bool = False) -> "Lineage":
+        """Export a context, read it, and hold it to the rules.
+
+        ``conversations`` says that several share the context, so that they may count the versions of one path each;
+        ``unfinished`` that a run in it never ended, so that what encloses the rest may be missing; ``lost`` that an
+        asset could not be stored, so that what a step did to it is said and the asset is not there.
+        """
+        lineage = cls.exported(context)
+        broken = list(lineage.broken_rules(conversations=conversations, unfinished=unfinished, lost=lost))
         assert not broken, "\n".join(broken)
         return lineage
 
@@ -189,7 +202,8 @@ class Lineage:
         return self.blobs[cid].decode()
 
     def payload(self, cid: str) -> Any:
-        return json.loads(self.blobs[cid])
+        """The payload as it was recorded, with what it refers to in its place."""
+        return expand(json.loads(self.blobs[cid]), self.manifest)
 
     def everything(self) -> str:
         """The text of every blob, to look for what must or must not be there."""
@@ -238,24 +252,39 @@ class Lineage:
 
     # --- rules
 
-    def broken_rules(self, *, conversations: int = 1, unfinished: bool = False) -> Iterator[str]:
+    def broken_rules(self, *, conversations: int, unfinished: bool, lost: bool) -> Iterator[str]:
         for subject in self.lost_metadata:
             yield f"the metadata of {subject} is missing"
+        used = {cid for step in self.steps for cid in (*step.inputs, *step.outputs)}
         for cid in self.registered:
-            if cid not in self.metadata:
+            if cid in used and cid not in self.metadata:
                 yield f"{cid} has no metadata"
             if cid not in self.blobs:
                 yield f"{cid} {self.metadata.get(cid)} has no content"
             elif cid_of(self.blobs[cid]) != cid:
                 yield f"{cid} is not the CID of its content"
+        for cid in used & self.registered:
+            yield from self._broken_references(cid)
         for cid, described in self.metadata.items():
             if cid not in self.registered and any("assetType" in metadata for metadata in described):
                 yield f"{cid} {described} is described and not registered"
         for step in self.steps:
-            yield from (f"{step.name} ({step.kind}): {what}" for what in self._broken_in(step))
+            broken = [*self._broken_in(step), *([] if lost else self._broken_files(step))]
+            yield from (f"{step.name} ({step.kind}): {what}" for what in broken)
         yield from self._broken_order(conversations=conversations, unfinished=unfinished)
 
+    def _broken_references(self, cid: str) -> Iterator[str]:
+        blob = self.blobs.get(cid, b"")
+        if b"eqty:ref" in blob and not any("file_path" in metadata for metadata in self.metadata.get(cid, [])):
+            try:
+                expand(json.loads(blob), self.manifest)
+            except NotExpandableError as error:
+                yield f"{cid} {self.metadata.get(cid)} refers to what is not there: {error}"
+
     def _broken_in(self, step: Step) -> Iterator[str]:
+        (subject,) = _bare(step.id)
+        if len(self.metadata.get(subject, [])) != 1:
+            yield f"is described {len(self.metadata.get(subject, []))} times"
         for cid in {*step.inputs, *step.outputs} - self.registered:
             yield f"refers to {cid}, which is not registered"
         for cid in set(step.inputs) & set(step.outputs):
@@ -267,6 +296,8 @@ class Lineage:
             yield f"has an unknown field {key}"
         if step.fields.get("status") not in {"ok", "error", "interrupted"}:
             yield f"its status is {step.fields.get('status')}"
+
+    def _broken_files(self, step: Step) -> Iterator[str]:
         for use in step.fields.get("files", []):
             if use.keys() - {"version"} != {"path", "cid", "role", "evidence"} or use["evidence"] not in EVIDENCE:
                 yield f"uses a file in an unknown form: {use}"

@@ -5,6 +5,8 @@ import itertools
 import os
 import subprocess
 import sys
+import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,20 +18,20 @@ from eqty_sdk import Context, Signer, get_cid_for_bytes
 from eqty_lineage.deepagents.recording import sdk
 
 STATEMENTS = ("add_data_statement", "add_metadata_statement", "add_computation_statement")
+TIMESTAMP = "EQTY_TIMESTAMP"
+_seconds = itertools.count(1_700_000_000)
 _signing = False
-_names = itertools.count(1)
 
 
-@functools.cache
-def initialise(folder: Path) -> Context:
-    """Initialise the SDK in ``folder`` with a signer that stores contents; return the default context."""
-    root = Context.new("default")
-    configuration = eqty_sdk.init(default_context=root, custom_dir=str(folder))
+def initialise(folder: Path) -> None:
+    """Initialise the SDK in ``folder``, once in this process, with a signer that stores contents."""
+    if getattr(sdk.add_data_statement, "__wrapped__", None) is not None:
+        return
+    configuration = eqty_sdk.init(default_context=Context.new("default"), custom_dir=str(folder))
     configuration.set_store_all_blobs(True)
     eqty_sdk.set_active_signer(Signer.load_or_create("tests"))
     for name in STATEMENTS:
         setattr(sdk, name, _unsigned(getattr(sdk, name)))
-    return eqty_sdk.init().get_default_context()
 
 
 def _unsigned(statement: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,13 +56,27 @@ def signing() -> Iterator[None]:
 
 
 def new_context(name: str = "test") -> Context:
-    return Context.new(f"{name} {next(_names)}")
+    return Context.new(f"{name} {uuid.uuid4()}")
+
+
+@contextmanager
+def second() -> Iterator[None]:
+    """Make all statements in one second of the past that no other test uses.
+
+    Equal statements made within a second are one, in whatever contexts they are, so runs that follow each other fast
+    would show in each other's manifests.
+    """
+    os.environ[TIMESTAMP] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(next(_seconds)))
+    try:
+        yield
+    finally:
+        os.environ.pop(TIMESTAMP, None)
 
 
 def cid_of(content: str | bytes) -> str:
     """Return the CID of bytes, as any other tool computes it."""
     data = content.encode() if isinstance(content, str) else content
-    return str(get_cid_for_bytes(data, False)).removeprefix("urn:cid:")
+    return str(get_cid_for_bytes(data, _store=False)).removeprefix("urn:cid:")
 
 
 def run_in_process(
