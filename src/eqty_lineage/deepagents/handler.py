@@ -44,9 +44,19 @@ class EqtyDeepAgentsHandler(Observer):
             callbacks. The environment variable ``EQTY_LINEAGE_RECORDING`` sets the default.
         wait: Whether the end of a root run waits until all of it is stored. ``False`` for servers: then ``context``,
             ``flush`` and ``aflush`` wait.
+        flush_timeout: Seconds that wait may last; ``None``, the default, for as long as it takes. If it is over
+            before all is stored, storing goes on, and the log and a gap say so.
+        queue_size: Jobs (an asset or a computation each) that may wait to be stored before a callback has to.
+        inline_messages: Store prompts and states with all their messages and long values in place, instead of
+            references to where each is stored once.
+        journal: ``True``, or a path: note every job on disk before its callback returns, so that
+            :func:`~eqty_lineage.deepagents.recover` can store what a killed process had not.
+        progress: Show a line on standard error while the end of a run waits longer than a second; by default where
+            that is a terminal.
 
     Raises:
-        ConfigurationError: No active signer, or an unknown ``recording``.
+        ConfigurationError: No active signer, an unknown ``recording``, or ``journal=True`` where it cannot be told
+            where the SDK's store is.
 
     """
 
