@@ -145,7 +145,7 @@ def test_inline_and_background_record_the_same():
 
 
 @pytest.mark.parametrize(("recording", "thread"), [("inline", False), ("background", True)])
-def test_the_environment_sets_how_a_handler_records(recording: str, thread: bool, monkeypatch: pytest.MonkeyPatch):
+def test_the_environment_sets_how_a_handler_records(recording: str, *, thread: bool, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("EQTY_LINEAGE_RECORDING", recording)
     threads = set()
     store = sdk.add_computation_statement
