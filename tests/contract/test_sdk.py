@@ -2,6 +2,8 @@
 
 import inspect
 import json
+import threading
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,9 @@ import pytest
 from eqty_sdk import CID, Agent, Context, Dataset, Document, Media, Model, Prompt, Reasoning, Skill, SystemPrompt, Tool
 from eqty_sdk.context import get_active_context, graph_context
 
-from eqty_lineage.deepagents.facts import Asset, AssetId, Computation
+from eqty_lineage.deepagents.facts import AssetId, Computation
 from eqty_lineage.deepagents.recording import sdk
-from support.sdk import new_context, run_in_process
+from support.sdk import new_context, run_in_process, second
 
 SIGNATURES = {
     "get_cid_for_bytes": "(data, _store=None)",
@@ -54,9 +56,17 @@ def statements(context: Context, folder: Path, kind: str) -> list[dict[str, Any]
     return [statement for statement in manifest(context, folder)["statements"].values() if statement["@type"] == kind]
 
 
-def make(context: Context, *steps: Any) -> None:
-    for step in steps:
-        step()
+def storing_in(context: Context) -> sdk.ContextStore:
+    return sdk.ContextStore(sdk.Target(context, None, "", {}, threading.Lock()))
+
+
+def put(store: sdk.ContextStore, data: bytes, **fields: Any) -> AssetId:
+    """Store an asset as a recorder does."""
+    cid = sdk.cid_of(data)
+    store.keep(data)
+    store.register([cid])
+    store.describe(cid, sdk.metadata_json({"name": "x", **fields}))
+    return cid
 
 
 def test_without_a_signer_the_question_for_it_raises_and_initialises_nothing(tmp_path: Path):
@@ -90,68 +100,81 @@ except BaseException as error:
 
 def test_a_cid_is_computed_without_storing_unless_that_is_asked_for(tmp_path: Path):
     context = new_context()
-    asked, stored = b"asked only", b"stored"
-    sdk.cid_of(asked)
-    for data in (asked, stored):
-        make(
-            context, *list(sdk.asset_steps(Asset(sdk.cid_of(data), sdk.metadata_json({"name": "x"})), lambda: context))
-        )
-    assert not manifest(context, tmp_path)["blobs"].keys() & {sdk.cid_of(asked).removeprefix("urn:cid:")}
-    eqty_sdk.get_cid_for_bytes(stored)
-    assert sdk.cid_of(stored).removeprefix("urn:cid:") in manifest(context, tmp_path)["blobs"]
+    store = storing_in(context)
+    only_named, kept = sdk.cid_of(b"only named"), sdk.cid_of(b"kept")
+    store.register([only_named, kept])
+    assert not manifest(context, tmp_path)["blobs"]
+    store.keep(b"kept")
+    assert manifest(context, tmp_path)["blobs"].keys() == {kept.removeprefix("urn:cid:")}
 
 
-def test_an_asset_is_one_data_statement_and_one_metadata_statement(tmp_path: Path):
+def test_an_asset_is_a_data_statement_and_a_metadata_statement(tmp_path: Path):
     context = new_context()
-    asset = Asset(sdk.cid_of(b"content"), sdk.metadata_json({"name": "n", "assetType": "Dataset"}), b"content")
-    make(context, *sdk.asset_steps(asset, lambda: context))
+    cid = put(storing_in(context), b"content", assetType="Dataset")
     (data,) = statements(context, tmp_path, "DataRegistration")
     (metadata,) = statements(context, tmp_path, "MetadataRegistration")
-    assert data["data"] == metadata["subject"] == asset.cid
+    assert data["data"] == metadata["subject"] == cid
+
+
+def test_one_data_statement_can_name_many_assets(tmp_path: Path):
+    context = new_context()
+    cids = [sdk.cid_of(str(number).encode()) for number in range(60)]
+    storing_in(context).register(cids)
+    (data,) = statements(context, tmp_path, "DataRegistration")
+    assert set(data["data"]) == set(cids)
 
 
 def test_a_computation_is_described_under_its_own_id(tmp_path: Path):
     context = new_context()
-    cids = [sdk.cid_of(data) for data in (b"in", b"out")]
-    for cid, data in zip(cids, (b"in", b"out"), strict=True):
-        make(context, *sdk.asset_steps(Asset(cid, sdk.metadata_json({"name": "x"}), data), lambda: context))
+    store = storing_in(context)
+    cids = [put(store, data) for data in (b"in", b"out")]
     computation = Computation((cids[0],), (cids[1],), sdk.metadata_json({"name": "step", "sequence": 2**53}))
-    make(context, *sdk.computation_steps(computation, lambda: context))
+    made = store.compute(computation)
+    store.describe(made, computation.metadata)
     exported = manifest(context, tmp_path)
     ((id_, statement),) = [
         item for item in exported["statements"].items() if item[1]["@type"] == "ComputationRegistration"
     ]
     assert (statement["input"], statement["output"]) == tuple(cids)
-    (described,) = [
-        one
-        for one in exported["statements"].values()
-        if one["@type"] == "MetadataRegistration" and one["subject"] == id_
-    ]
+    assert id_.removeprefix("urn:cid:") == made.removeprefix("urn:cid:")
+    (described,) = [one for one in exported["statements"].values() if one.get("subject") == id_]
     assert described["metadata"].removeprefix("urn:cid:") in exported["blobs"]
+
+
+def test_two_equal_computations_of_two_runs_are_two_statements(tmp_path: Path):
+    context = new_context()
+    store = storing_in(context)
+    cids = [put(store, data) for data in (b"in", b"out")]
+    with second():
+        made = {
+            store.compute(Computation((cids[0],), (cids[1],), "{}", executed_on=f"urn:uuid:{uuid.UUID(int=number)}"))
+            for number in (1, 2)
+        }
+    assert len(made) == 2
 
 
 @pytest.mark.parametrize("value", [1.0, 100.0, -0.0, 1e-05, 2**62, 2**70, float("nan"), "x\ud800"])
 def test_any_metadata_value_keeps_its_blob(value: Any, tmp_path: Path):
     # the SDK by itself loses the metadata of such a value
     context = new_context()
-    cid = sdk.cid_of(b"content")
-    make(
-        context,
-        *sdk.asset_steps(Asset(cid, sdk.metadata_json({"name": "x", "value": [value]}), b"content"), lambda: context),
-    )
+    put(storing_in(context), b"content", value=[value])
     (described,) = statements(context, tmp_path, "MetadataRegistration")
     assert described["metadata"].removeprefix("urn:cid:") in manifest(context, tmp_path)["blobs"]
 
 
 def test_a_child_of_a_context_keeps_its_statements_to_itself(tmp_path: Path):
     parent = new_context()
-    target = sdk.Target(parent, "T", "agent", {}, sdk.threading.Lock())
-    asset = Asset(sdk.cid_of(b"of the child"), sdk.metadata_json({"name": "x"}), b"of the child")
-    make(parent, *sdk.asset_steps(asset, target.resolve))
+    target = sdk.Target(parent, "T", "agent", {}, threading.Lock())
+    put(sdk.ContextStore(target), b"of the child")
     assert target.resolve().id != parent.id
     assert target.resolve() is target.resolve()
     assert not manifest(parent, tmp_path)["statements"]
     assert statements(target.resolve(), tmp_path, "DataRegistration")
+
+
+def test_a_context_is_found_again_by_its_id():
+    context = new_context()
+    assert Context.from_uuid(context.id).id == context.id
 
 
 def test_the_active_context_is_that_of_the_innermost_block():
@@ -196,11 +219,10 @@ def test_an_asset_type_has_the_name_it_is_exported_with(factory: Any, name: str)
 
 def test_a_manifest_can_be_imported(tmp_path: Path):
     source, target = new_context(), new_context()
-    asset = Asset(sdk.cid_of(b"moved"), sdk.metadata_json({"name": "x"}), b"moved")
-    make(source, *sdk.asset_steps(asset, lambda: source))
+    cid = put(storing_in(source), b"moved")
     sdk.import_manifest(json.dumps(manifest(source, tmp_path)), target)
     (data,) = statements(target, tmp_path, "DataRegistration")
-    assert data["data"] == asset.cid
+    assert data["data"] == cid
 
 
 def test_the_default_context_is_the_one_given_to_init():

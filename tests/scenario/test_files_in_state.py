@@ -111,7 +111,7 @@ def test_another_graphs_files_key_stays_in_its_payload_whole():
     node = lineage.one("node", "graph_node")
     assert lineage.payload(node.inputs[0])["files"] == foreign
     assert lineage.payload(node.outputs[0])["files"] == {**foreign, "upload-2": "second caption"}
-    assert not lineage.assets("Document")
+    assert not lineage.paths()
     assert not reasons(session.handler)
 
 

@@ -3,100 +3,105 @@
 import pytest
 
 from support.agents import agent, asked, asks, delete, edit, file_data, read, reasons, run, subagent, task, write
+from support.lineage import Lineage
 from support.sdk import cid_of
 
 
-def test_a_file_is_an_output_of_the_call_that_wrote_it_and_of_nothing_else():
-    _, lineage = run(agent(write("w", "/a.md", "one\n")))
-    assert cid_of("one\n") in lineage.tool("w").outputs
-    assert lineage.producers(cid_of("one\n")) == ["write_file"]
+@pytest.fixture(scope="module")
+def lineage() -> Lineage:
+    """The life of one file; the call ids are the turns."""
+    _, lineage = run(
+        agent(
+            write("1", "/a.md", "x and x\n"),
+            write("2", "a.md", "y\n"),
+            edit("3", "/a.md", "y", "x and x"),
+            write("4", "/a.md", "x and x\n"),
+            edit("5", "/a.md", "x and", "x and"),
+            edit("6", "/a.md", " ", "", replace_all=True),
+            edit("7", "/a.md", "xandx", "z"),
+        )
+    )
+    return lineage
 
 
-def test_a_file_asset_holds_the_bytes_and_has_the_path_as_metadata():
-    _, lineage = run(agent(write("w", "notes/ä b.md", "one é\n")))
-    (cid,) = lineage.assets("Document", file_path="/notes/ä b.md")
-    assert lineage.blobs[cid] == "one é\n".encode()
-    assert lineage.described(cid)["name"] == "/notes/ä b.md"
+def test_a_file_is_an_output_of_the_call_that_wrote_it_and_of_nothing_else(lineage: Lineage):
+    assert cid_of("y\n") in lineage.tool("2").outputs
+    assert lineage.producers(cid_of("y\n")) == ["write_file"]
+
+
+def test_a_version_is_chained_to_the_one_it_replaced(lineage: Lineage):
+    assert lineage.history("/a.md") == [
+        "1 write_file",
+        "2 write_file <- 1",
+        "3 edit_file <- 2",
+        "4 edit_file <- 3",
+        "5 edit_file <- 4",
+    ]
+    assert cid_of("x and x\n") in lineage.tool("2").inputs
+    assert cid_of("xandx\n") in lineage.tool("7").inputs
+
+
+def test_an_edit_makes_what_the_backend_makes_of_it(lineage: Lineage):
+    assert lineage.tool("6").files("wrote") == {"/a.md": cid_of("xandx\n")}
+    assert lineage.tool("7").files("wrote") == {"/a.md": cid_of("z\n")}
+
+
+def test_restoring_earlier_bytes_is_a_version_of_its_own(lineage: Lineage):
+    assert cid_of("x and x\n") in lineage.tool("3").outputs
+    assert cid_of("y\n") in lineage.tool("3").inputs
+    assert lineage.producers(cid_of("x and x\n")) == ["write_file", "edit_file"]
+
+
+def test_writing_what_is_there_already_makes_no_version(lineage: Lineage):
+    for call_id in ("4", "5"):
+        assert lineage.tool(call_id).files("present") == {"/a.md": cid_of("x and x\n")}
+        assert cid_of("x and x\n") not in lineage.tool(call_id).outputs
+
+
+def test_the_next_turn_has_the_file_as_an_input(lineage: Lineage):
+    assert cid_of("z\n") in lineage.all("model", "graph_node")[-1].inputs
 
 
 def test_a_state_names_its_files_and_does_not_hold_them():
-    _, lineage = run(agent(write("w", "/a.md", "a text that is nowhere else\n")))
+    text = "a text that is nowhere else\n"
+    _, lineage = run(agent(write("w", "/a.md", text)))
     state = lineage.all("model", "graph_node")[-1].inputs[0]
-    assert lineage.payload(state)["files"] == {"/a.md": f"urn:cid:{cid_of('a text that is nowhere else' + chr(10))}"}
-    holders = [cid for cid in lineage.registered if b"a text that is nowhere else" in lineage.blobs[cid]]
-    assert {name for cid in holders for name in [lineage.metadata[cid][0]["name"].split(": ")[-1]]} <= {
-        "/a.md",  # the file itself
-        "input",  # the call's arguments
-        *("response", "response body", "prompt", "LangChain request"),  # the message that asks for the call
-        *("input state", "output state"),  # the same message in the conversation
-    }
+    assert lineage.payload(state)["files"] == {"/a.md": f"urn:cid:{cid_of(text)}"}
+    states = [cid for cid in lineage.assets("Dataset") if lineage.described(cid)["name"].endswith(" state")]
+    assert len(states) > 4
+    assert not [cid for cid in states if '"files"' in lineage.text(cid) and text in str(lineage.payload(cid)["files"])]
 
 
-def test_the_next_turn_has_the_file_as_an_input():
-    _, lineage = run(agent(write("w", "/a.md", "one\n")))
-    assert cid_of("one\n") in lineage.all("model", "graph_node")[-1].inputs
-
-
-def test_an_overwrite_is_chained_to_the_version_it_replaced():
-    _, lineage = run(agent(write("w1", "/a.md", "one\n"), write("w2", "a.md", "two\n")))
-    assert lineage.history("/a.md") == ["1 write_file", "2 write_file <- 1"]
-    assert cid_of("one\n") in lineage.tool("w2").inputs
-
-
-def test_an_edit_is_chained_to_the_version_it_changed():
-    _, lineage = run(
-        agent(
-            write("w", "/a.md", "x and x\n"),
-            edit("e1", "/a.md", "x and", "y and"),
-            edit("e2", "/a.md", "y", "z"),
-            edit("e3", "/a.md", " ", "", replace_all=True),
-        )
-    )
-    assert lineage.history("/a.md") == ["1 write_file", "2 edit_file <- 1", "3 edit_file <- 2", "4 edit_file <- 3"]
-    assert lineage.tool("e3").files("wrote") == {"/a.md": cid_of("zandx\n")}
+def test_a_file_asset_holds_the_bytes_and_has_the_path_as_metadata():
+    texts = ["", "no newline", "a\r\nb\r\n", "\ufeffbom\n", "a\x00b\n", "\U0001f600\u200b\n"]
+    paths = [f"/ä {number}.md" for number in range(len(texts))]
+    writes = [write(path, path.lstrip("/"), text) for path, text in zip(paths, texts, strict=True)]
+    session, lineage = run(agent(asks(*writes)))
+    for path, text in zip(paths, texts, strict=True):
+        assert session.answer["files"][path]["content"] == text
+        assert lineage.tool(path).files("wrote") == {path: cid_of(text)}
+        (cid,) = lineage.assets("Document", file_path=path)
+        assert lineage.blobs[cid] == text.encode()
+        assert lineage.described(cid)["name"] == path
 
 
 def test_a_refused_edit_changes_nothing_and_says_error():
-    session, lineage = run(
-        agent(
-            write("w", "/a.md", "x x\n"),
-            edit("twice", "/a.md", "x", "y"),
-            edit("missing", "/a.md", "q", "y"),
-            edit("empty", "/a.md", "", "y"),
-            edit("no file", "/b.md", "x", "y"),
-        )
-    )
-    assert lineage.history("/a.md") == ["1 write_file"]
+    files = {f"/{name}.md": file_data("x x\n") for name in ("twice", "missing", "empty")}
+    edits = [
+        edit("twice", "/twice.md", "x", "y"),
+        edit("missing", "/missing.md", "q", "y"),
+        edit("empty", "/empty.md", "", "y"),
+        edit("no file", "/none.md", "x", "y"),
+    ]
+    session, lineage = run(agent(asks(*edits)), asked(files=files))
     for call_id in ("twice", "missing", "empty", "no file"):
         step = lineage.tool(call_id)
         assert step.fields["status"] == "error"
+        assert "files" not in step.fields
         assert len(step.outputs) == 1
         assert lineage.payload(step.outputs[0])["status"] == "error"
-    assert lineage.tool("w").fields["status"] == "ok"
+    assert lineage.paths() == set(files)
     assert not reasons(session.handler)
-
-
-def test_restoring_earlier_bytes_is_a_version_of_its_own():
-    _, lineage = run(
-        agent(
-            write("1", "/a.md", "A\n"),
-            write("2", "/a.md", "B\n"),
-            edit("3", "/a.md", "B", "A"),
-            edit("4", "/a.md", "A", "C"),
-        )
-    )
-    assert lineage.history("/a.md") == ["1 write_file", "2 write_file <- 1", "3 edit_file <- 2", "4 edit_file <- 3"]
-    assert cid_of("A\n") in lineage.tool("3").outputs
-    assert cid_of("B\n") in lineage.tool("3").inputs
-    assert cid_of("A\n") in lineage.tool("4").inputs
-
-
-def test_writing_what_is_there_already_makes_no_version():
-    _, lineage = run(agent(write("1", "/a.md", "A\n"), write("2", "/a.md", "A\n"), edit("3", "/a.md", "A", "A")))
-    assert lineage.history("/a.md") == ["1 write_file"]
-    for call_id in ("2", "3"):
-        assert lineage.tool(call_id).files("present") == {"/a.md": cid_of("A\n")}
-        assert cid_of("A\n") not in lineage.tool(call_id).outputs
 
 
 def test_parallel_writes_to_several_paths_are_not_mixed():
@@ -138,13 +143,6 @@ def test_a_double_slash_is_a_path_of_its_own():
     assert set(session.answer["files"]) == {"//a.md", "/a.md"}
     assert lineage.history("//a.md") == ["1 write_file"]
     assert lineage.history("/a.md") == ["1 write_file", "2 write_file <- 1"]
-
-
-@pytest.mark.parametrize("text", ["", "no newline", "a\r\nb\r\n", "\ufeffbom\n", "a\x00b\n", "\U0001f600\u200b\n"])
-def test_any_text_is_recorded_byte_for_byte(text: str):
-    session, lineage = run(agent(write("w", "/a.md", text)))
-    assert session.answer["files"]["/a.md"]["content"] == text
-    assert lineage.tool("w").files("wrote") == {"/a.md": cid_of(text)}
 
 
 def test_a_subagents_file_is_written_in_its_lane_and_read_and_edited_by_its_caller():

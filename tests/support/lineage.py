@@ -214,6 +214,15 @@ class Lineage:
 
     # --- files and plans
 
+    def paths(self) -> set[str]:
+        """Every path that an asset is described as a file of, a rendering's too."""
+        return {
+            metadata["file_path"]
+            for described in self.metadata.values()
+            for metadata in described
+            if "file_path" in metadata
+        }
+
     def versions(self, path: str) -> set[str]:
         """CIDs of every version recorded for a path; renderings are none."""
         return {

@@ -209,8 +209,7 @@ class BaseRoom(Drafting, EqtyCallbackHandler):
             payload = as_occurrence(payload, frame)
         elif frame.place is Place.RESULT and sdk.cid_of(serialise(payload)) == frame.run.input_cid:
             payload = {"result": payload}
-        if not self._inline_messages:
-            payload = references.shorten(payload, self.keep)
+        payload = references.shorten(payload, self._keep_apart)
         frame.state = self.draft("Dataset", payload, name, description, sink.metadata)
         created = [*ids(sink.created), *frame.created]
         carried = [cid for cid in (*ids(sink.carried), *frame.carried) if cid not in created]
@@ -265,14 +264,19 @@ class BaseRoom(Drafting, EqtyCallbackHandler):
             if kind == "Document" and isinstance(payload, dict) and frame.prompt_cid is not None:
                 messages = references.reference("payload", frame.prompt_cid)
                 return {**payload, "messages": frame.prompt if self._inline_messages else messages}
-        if self._inline_messages or kind not in ("Document", "Reasoning") or frame.run.kind is Kind.RETRIEVER:
+        if kind not in ("Document", "Reasoning") or frame.run.kind is Kind.RETRIEVER:
             return payload
-        return references.shorten(payload, self.keep)
+        return references.shorten(payload, self._keep_apart)
+
+    @property
+    def _keep_apart(self) -> references.Keep | None:
+        """What stores long values on their own, unless payloads are to hold everything."""
+        return None if self._inline_messages else self.keep
 
     def prompt_of(self, messages: list[list[Any]]) -> Any:
         """Return the payload of a prompt."""
         if self._inline_messages:
-            return plain(messages)
+            return references.shorten(plain(messages), None)
         shown = self._require_frame().run.root.messages
         return [[shown.payload(message, self.keep) for message in batch] for batch in messages]
 

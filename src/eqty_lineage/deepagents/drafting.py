@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from eqty_lineage.deepagents.facts import Asset, AssetId, Computation, Gap
 from eqty_lineage.deepagents.payloads import serialise
@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from langchain_core.outputs import LLMResult
 
     from eqty_lineage.deepagents.runs import OpenRun, Root
-
-
-_LASTING: Final = frozenset({"Agent", "Model", "Skill", "System_Prompt", "Tool"})
-"""Kinds of assets that are the same from run to run."""
 
 
 @dataclass(slots=True)
@@ -75,29 +71,25 @@ class Drafting:
         return self.enqueue(cid, data, fields)
 
     def enqueue(self, cid: AssetId, data: bytes | None, fields: Mapping[str, Any]) -> AssetId:
-        """Add an asset with this metadata to the frame, unless it was drafted before in this run and context."""
+        """Add an asset with this metadata to the frame, unless the conversation drafted it in this context before."""
         is_version = "file_path" in fields and "rendering" not in str(fields.get("description"))
         asset = Asset(cid, sdk.metadata_json(dict(fields)), data, str(fields.get("name")), alone=is_version)
-        self._add(asset, lasting=is_version or fields.get("assetType") in _LASTING)
+        self._add(asset)
         return cid
 
     def keep(self, data: bytes) -> AssetId:
         """Draft bytes that a payload refers to, and return their CID."""
         cid = sdk.cid_of(data)
-        self._add(Asset(cid, "", data, "content"), lasting=True)
+        self._add(Asset(cid, "", data, "content"))
         return cid
 
-    def _add(self, asset: Asset, *, lasting: bool) -> None:
+    def _add(self, asset: Asset) -> None:
         frame = self._require_frame()
-        root = frame.run.root
+        registered = frame.run.root.registered
         key = key_of(asset)
-        if key in root.enqueued or key in root.registered:
-            return
-        if lasting:
-            root.registered[key] = None
-        else:
-            root.enqueued.add(key)
-        frame.assets.append(asset)
+        if key not in registered:
+            registered[key] = None
+            frame.assets.append(asset)
 
     def _require_frame(self) -> Frame:
         if self._frame is None:

@@ -20,8 +20,8 @@ from eqty_lineage.deepagents.transcripts import Transcript
 NAMESPACE: Final = "langgraph_checkpoint_ns"
 ROOT_LANE: Final = ""
 CONTEXTS: Final = 8
-REGISTERED: Final = 8_192
-"""Assets that are the same from run to run, remembered for each context of a conversation."""
+REGISTERED: Final = 10_000
+"""Assets remembered as registered, for each context of a conversation."""
 CALLS: Final = 5_000
 """Tool calls a lane remembers: more than any prompt shows."""
 

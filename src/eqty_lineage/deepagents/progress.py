@@ -28,7 +28,8 @@ def shown(enabled: bool | None) -> Iterator[Callable[[int], None] | None]:  # no
         nonlocal status
         text = f"storing lineage: {left} left"
         if status is None:
-            status = Console(stderr=True).status(text)
+            # forced on, the line is wanted wherever standard error goes
+            status = Console(stderr=True, force_terminal=enabled).status(text)
             status.start()
         else:
             status.update(text)

@@ -181,7 +181,6 @@ class Queueing(BaseRoom):
 
         def failed(error: BaseException) -> None:
             root.registered.pop(key_of(asset), None)
-            root.enqueued.discard(key_of(asset))
             if asset.cid not in root.stored:
                 root.lost.add(asset.cid)
             self._note_loss(root, Gap(Why.NOT_STORED, f"asset {asset.name}"), error)

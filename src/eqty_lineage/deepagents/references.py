@@ -42,14 +42,19 @@ def reference(kind: str, cid: AssetId) -> Reference:
     return Reference({KEY: kind, "cid": str(cid)})
 
 
-def shorten(payload: Any, keep: Keep) -> Any:
-    """Return a payload with its long strings kept apart. A payload that *is* a string stays: it is the asset itself."""
+def shorten(payload: Any, keep: Keep | None) -> Any:
+    """Return a payload with its long strings kept apart. A payload that *is* a string stays: it is the asset itself.
+
+    Without ``keep`` nothing is kept apart; a user's object that looks like a reference is escaped all the same.
+    """
     return payload if isinstance(payload, str) else _shorten(payload, keep)
 
 
-def _shorten(value: Any, keep: Keep) -> Any:
+def _shorten(value: Any, keep: Keep | None) -> Any:
     if isinstance(value, str):
-        return reference("value", keep(json.dumps(value).encode())) if is_long(value) else value
+        if keep is None or not is_long(value):
+            return value
+        return reference("value", keep(json.dumps(value).encode()))
     if isinstance(value, list):
         return [_shorten(item, keep) for item in value]
     if isinstance(value, dict):

@@ -47,7 +47,6 @@ class Root:
     registered: Recent[bytes, None]
     turn: int
     framework: str | None = None
-    enqueued: set[bytes] = field(default_factory=set)
     messages: Messages = field(default_factory=Messages)
     stored: set[AssetId] = field(default_factory=set)
     lost: set[AssetId] = field(default_factory=set)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
 
@@ -17,6 +17,9 @@ from eqty_lineage.deepagents import references
 from eqty_lineage.deepagents.facts import AssetId
 from eqty_lineage.deepagents.payloads import plain
 from eqty_lineage.deepagents.references import Keep
+
+_MOST_PARTS: Final = 500
+"""Taking a larger message apart would cost more than working it out again; a circular one would have no end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +72,28 @@ class Messages:
 
 def _parts(message: Any) -> tuple[Any, ...] | None:
     """Return what of a message goes into its payload, or ``None`` if that could change without a trace."""
-    if not isinstance(message, BaseMessage) or not isinstance(message.content, str):
+    if not isinstance(message, BaseMessage):
         return None
-    calls = getattr(message, "tool_calls", None) or ()
-    return (
+    parts: list[Any] = []
+    left: list[Any] = [
         message.content,
-        *calls,
-        *(call["args"] for call in calls),
+        getattr(message, "tool_calls", None),
         getattr(message, "name", None),
         getattr(message, "tool_call_id", None),
         getattr(message, "status", None),
         getattr(message, "usage_metadata", None),
-    )
+    ]
+    while left:
+        value = left.pop()
+        if value is None or type(value) in (str, int, float, bool):
+            # what cannot change
+            parts.append(value)
+        elif type(value) in (dict, list) and len(parts) < _MOST_PARTS:
+            parts += (type(value), len(value))
+            left += value if isinstance(value, list) else [part for entry in list(value.items()) for part in entry]
+        else:
+            return None
+    return tuple(parts)
 
 
 def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:

@@ -55,18 +55,24 @@ class Line:
         Where several in a row cannot, the store is down, and the rest is given up untried.
         """
         in_a_row = 0
+        left = len(self._waiting)
         while not self.run():
             before = len(self._waiting)
+            if before < left:
+                # something was stored since
+                in_a_row = 0
             error = self._batch(1)
             for pause in _PAUSES:
                 if error is None:
                     break
                 time.sleep(pause)
                 error = self._batch(1)
-            if error is None or len(self._waiting) < before:
+            left = len(self._waiting)
+            if error is None or left < before:
                 in_a_row = 0
                 continue
             in_a_row += 1
+            left -= 1
             self._waiting.popleft().failed(error)
             while in_a_row == HOPELESS and self._waiting:
                 self._waiting.popleft().failed(error)

@@ -32,19 +32,30 @@ class Crew:
             self._unfinished = len(steps)
             self._tasks.extend(enumerate(steps))
             self._changed.notify_all()
-        while self._do_one():
-            pass
+        interrupt: BaseException | None = None
+        left = True
+        while left:
+            try:
+                left = self._do_one()
+            except (KeyboardInterrupt, SystemExit) as raised:
+                interrupt = raised
         with self._changed:
             self._changed.wait_for(lambda: self._unfinished == 0)
-            return self._errors
+            errors = self._errors
+        if interrupt is not None:
+            raise interrupt
+        return errors
 
     def wake(self) -> None:
         """Have waiting threads look again."""
         with self._changed:
             self._changed.notify_all()
 
-    def help_until(self, over: Callable[[], bool], timeout: float | None) -> bool:
-        """Wait until ``over``, doing steps meanwhile; return whether it came about within ``timeout`` seconds."""
+    def help_until(self, over: Callable[[], bool], timeout: float | None, *, idle: bool = False) -> bool:
+        """Wait until ``over``, doing steps meanwhile; return whether it came about within ``timeout`` seconds.
+
+        Who cannot wait for a step that hangs stays ``idle``.
+        """
         deadline = None if timeout is None else time.monotonic() + timeout
         helps = False
         try:
@@ -55,7 +66,7 @@ class Crew:
                     left = None if deadline is None else deadline - time.monotonic()
                     if left is not None and left <= 0:
                         return False
-                    if not helps and not self._helping:
+                    if not idle and not helps and not self._helping:
                         helps = self._helping = True
                     if not (helps and self._tasks):
                         self._changed.wait(left)
@@ -82,4 +93,7 @@ class Crew:
             self._unfinished -= 1
             if not self._unfinished:
                 self._changed.notify_all()
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            # meant for this thread, whoever has the work
+            raise error
         return True

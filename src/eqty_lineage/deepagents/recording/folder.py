@@ -47,7 +47,7 @@ def _path_of(descriptor: int) -> Path | None:
 
 
 def repair_blob(folder: Path | None, cid: str, size: int) -> None:
-    """Remove what a full disk left under a CID's name: the SDK would not write over it (2.5.0)."""
+    """Remove what a full disk or a kill left under a CID's name: the SDK would not write over it (2.5.0)."""
     if folder is None:
         return
     path = folder / "blobs" / cid

@@ -196,13 +196,13 @@ class _Known:
         self.store = sdk.ContextStore(sdk.Target.of(uuid.UUID(context)))
         manifest = self.store.export()
         self.described: set[tuple[str, str]] = set()
+        """What has which metadata, by its CID."""
         self.registered: set[str] = set()
         self.steps: set[tuple[Any, Any]] = set()
         self.undescribed: dict[tuple[frozenset[str], frozenset[str]], str] = {}
         """Computations that were stored and, because the process died, not described."""
-        subjects: set[str] = set()
+        readable: set[str] = set()
         computed: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
-        blobs = manifest["blobs"]
         for statement in manifest["statements"].values():
             match statement["@type"]:
                 case "DataRegistration":
@@ -212,34 +212,45 @@ class _Known:
                     sides = _listed(statement["input"]), _listed(statement["output"])
                     computed[_bare(statement["@id"])] = sides
                 case "MetadataRegistration":
-                    subjects.add(_bare(statement["subject"]))
-                    text = blobs.get(_bare(statement["metadata"]))
-                    if text is None:
+                    subject, cid = _bare(statement["subject"]), _bare(statement["metadata"])
+                    self.described.add((subject, cid))
+                    try:
+                        metadata = json.loads(base64.b64decode(manifest["blobs"][cid]))
+                    except (KeyError, ValueError):
+                        # the process died while it was written
                         continue
-                    metadata = json.loads(base64.b64decode(text))
-                    self.described.add((_bare(statement["subject"]), _canonical(metadata)))
+                    readable.add(subject)
                     self.steps.add((metadata.get("run_id"), metadata.get("sequence")))
                 case _:
                     pass
-        self.undescribed = {sides: step for step, sides in computed.items() if step not in subjects}
+        self.undescribed = {sides: step for step, sides in computed.items() if step not in readable}
+
+    def describe(self, subject: str, metadata: str) -> None:
+        """State metadata, or only store it where it was stated."""
+        if (_bare(subject), sdk.metadata_cid(metadata)) in self.described:
+            self.store.keep_metadata(metadata)
+        else:
+            self.store.describe(subject, metadata)
+            self.described.add((_bare(subject), sdk.metadata_cid(metadata)))
 
 
 def _recover(entry: dict[str, Any], known: _Known, done: Recovered) -> None:
     if "asset" in entry:
         asset = entry["asset"]
         cid, metadata = AssetId(asset["cid"]), asset["metadata"]
-        described = not metadata or (_bare(cid), _canonical(json.loads(metadata))) in known.described
+        described = not metadata or (_bare(cid), sdk.metadata_cid(metadata)) in known.described
+        if asset["data"] is not None:
+            known.store.keep(base64.b64decode(asset["data"]))
+        if metadata and described:
+            known.store.keep_metadata(metadata)
         if described and _bare(cid) in known.registered:
             done.skipped += 1
             return
-        if asset["data"] is not None:
-            known.store.keep(base64.b64decode(asset["data"]))
         if _bare(cid) not in known.registered:
             known.store.register([cid])
             known.registered.add(_bare(cid))
         if not described:
-            known.store.describe(cid, metadata)
-            known.described.add((_bare(cid), _canonical(json.loads(metadata))))
+            known.describe(cid, metadata)
         done.assets += 1
         return
     step = entry["computation"]
@@ -251,7 +262,7 @@ def _recover(entry: dict[str, Any], known: _Known, done: Recovered) -> None:
         tuple(step["inputs"]), tuple(step["outputs"]), step["metadata"], step["name"], step["executed_on"]
     )
     sides = frozenset(map(_bare, computation.inputs)), frozenset(map(_bare, computation.outputs))
-    known.store.describe(known.undescribed.pop(sides, "") or known.store.compute(computation), computation.metadata)
+    known.describe(known.undescribed.pop(sides, "") or known.store.compute(computation), computation.metadata)
     done.computations += 1
 
 
@@ -262,7 +273,3 @@ def _listed(cids: str | list[str]) -> frozenset[str]:
 
 def _bare(cid: str) -> str:
     return cid.removeprefix("urn:cid:")
-
-
-def _canonical(metadata: object) -> str:
-    return json.dumps(metadata, sort_keys=True)

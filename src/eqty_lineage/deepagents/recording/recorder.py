@@ -180,12 +180,13 @@ class BackgroundRecorder(_Clocked):
         pause = _QUIET
         while True:
             slice_ = pause if left is None else min(pause, left)
-            if _WORKER.crew.help_until(lambda: self._finished >= target, slice_):
+            if _WORKER.crew.help_until(lambda: self._finished >= target, slice_, idle=timeout is not None):
                 return True
             if left is not None:
                 left -= slice_
                 if left <= 0:
                     return False
+            _WORKER.ensure()
             if waiting is not None:
                 waiting(self.queued)
             pause = _TICK
@@ -250,6 +251,10 @@ class _Worker:
 
     def put(self, task: Callable[[], None]) -> None:
         self._tasks.put(task)
+        self.ensure()
+
+    def ensure(self) -> None:
+        """See that the thread lives."""
         if self._thread is None or not self._thread.is_alive():
             with self._lock:
                 if self._thread is None or not self._thread.is_alive():

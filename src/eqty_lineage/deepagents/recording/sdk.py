@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from eqty_sdk import CID, Context, get_cid_for_bytes, get_cid_for_path, init
+from eqty_sdk import CID, Context, get_cid_for_bytes, get_cid_for_json, get_cid_for_path, init
 from eqty_sdk._rust import signer as _signer
 from eqty_sdk.context import get_active_context, graph_context
 from eqty_sdk.statements import add_computation_statement, add_data_statement, add_metadata_statement
@@ -39,6 +39,7 @@ __all__ = [
     "cid_of",
     "default_context",
     "import_manifest",
+    "metadata_cid",
     "metadata_json",
     "require_signer",
     "snapshot",
@@ -166,6 +167,11 @@ class ContextStore:
         repair_blob(store_folder_once(), _bare(cid_of(data)), len(data))
         get_cid_for_bytes(data)
 
+    def keep_metadata(self, metadata: str) -> None:
+        """Store metadata, given as JSON text, that was stated already."""
+        _repair_metadata(metadata)
+        get_cid_for_json(metadata)
+
     def export(self) -> dict[str, Any]:
         """Return the context's manifest, parsed."""
         with tempfile.TemporaryDirectory() as folder:
@@ -180,6 +186,7 @@ class ContextStore:
 
     def describe(self, subject: str, metadata: str) -> None:
         """State metadata, given as JSON text, of an asset or a statement."""
+        _repair_metadata(metadata)
         self._note(add_metadata_statement(_bare(subject), metadata, context=self._target.resolve()))
 
     def compute(self, computation: Computation) -> str:
@@ -195,6 +202,17 @@ class ContextStore:
     def _note(self, ids: list[CID]) -> list[CID]:
         self.statements.extend(_bare(str(statement)) for statement in ids)
         return ids
+
+
+def metadata_cid(metadata: str) -> str:
+    """Return the CID under which the SDK stores metadata, given as JSON text, without prefix and without storing it."""
+    return _bare(str(get_cid_for_json(metadata, _store=False)))
+
+
+def _repair_metadata(metadata: str) -> None:
+    """Make way for metadata whose blob was left half-written; the SDK stores its canonical form."""
+    canonical = json.dumps(json.loads(metadata), ensure_ascii=False, separators=(",", ":"))
+    repair_blob(store_folder_once(), metadata_cid(metadata), len(canonical.encode()))
 
 
 def import_manifest(manifest: str, context: Context) -> None:
