@@ -95,7 +95,7 @@ def test_a_server_does_not_wait_and_the_context_does(gate: Gate):
 
 
 def test_statements_are_made_in_recorded_order(monkeypatch: pytest.MonkeyPatch):
-    recording, export = record(edited(), recording="background")
+    _, export = record(edited(), recording="background")
     by_statement = {step.id: step for step in export.steps}
     (seal,) = export.seals()
     made = [by_statement[id_].fields["sequence"] for id_ in seal["statements"] if id_ in by_statement]

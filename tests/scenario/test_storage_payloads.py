@@ -250,7 +250,7 @@ def test_a_rewrite_of_history_starts_a_new_transcript():
     shown = [
         expanded(export, step.inputs[0])["messages"] for step in export.steps if step.named == ("model", "graph_node")
     ]
-    assert [message["content"] for message in shown[-1]][0] == "In short."
+    assert shown[-1][0]["content"] == "In short."
     states = [
         export.payload(export.payload(step.inputs[0])["messages"]["cid"].removeprefix("urn:cid:"))
         for step in export.steps

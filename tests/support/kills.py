@@ -177,7 +177,7 @@ def _several(one: Callable[[int], dict[str, Any]], times: int, folder: Path) -> 
         random.seed()
         try:
             _write(folder / f"results {part}", [one(number) for number in range(part, times, AT_ONCE)])
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - a forked child must not return into the test run
             traceback.print_exc()
             os._exit(1)
         os._exit(0)
