@@ -62,7 +62,7 @@ class Record:
         }
         return iter(sorted(found.items(), key=lambda asset: (asset[1]["name"], asset[0])))
 
-    def payload(self, cid: str) -> Any:  # noqa: ANN401 - JSON of any shape
+    def payload(self, cid: str) -> Any:
         """What an asset holds: a JSON value, or the text if it is not JSON."""
         text = self.blobs[cid].decode()
         try:
