@@ -64,8 +64,13 @@ ROOMS = {
     "file_effects": Room(ours=("payloads", "sinks", *PURE)),
     "extractors": Room(ours=("payloads", "runs", "sinks", "file_effects", *PURE), base="public"),
     "drafting": Room(ours=(*VALUES, *RUNS, "sinks", *PURE, *RECORDING), others=("langchain_core",)),
+    "packing": Room(
+        ours=("drafting", *VALUES, *RUNS, "sinks", *PURE, *RECORDING), others=("langchain_core",), base="public"
+    ),
     "base": Room(
-        ours=("drafting", *VALUES, *RUNS, *STATE, *PURE, *RECORDING), others=("langchain_core",), base="private"
+        ours=("drafting", "packing", *VALUES, *RUNS, *STATE, *PURE, *RECORDING),
+        others=("langchain_core",),
+        base="private",
     ),
     "queueing": Room(ours=("base", "drafting", "progress", *VALUES, *RUNS, "sinks", *PURE, *RECORDING)),
     "observing": Room(ours=("queueing", *VALUES, *RUNS, "extractors", *PURE, *RECORDING)),

@@ -17,11 +17,10 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from eqty_lineage.langchain import UNCLAIMED, EqtyCallbackHandler, PathExtractor, StateExtractor
-from langchain_core.messages import BaseMessage
 
 from eqty_lineage.deepagents import payloads, references
 from eqty_lineage.deepagents.clock import next_sequence, now
-from eqty_lineage.deepagents.drafting import Drafting, Frame, as_occurrence, ids
+from eqty_lineage.deepagents.drafting import Frame, as_occurrence, ids
 from eqty_lineage.deepagents.endings import Ending
 from eqty_lineage.deepagents.extractors import SkillExtractor, TodoListExtractor, VirtualFileExtractor
 from eqty_lineage.deepagents.facts import (
@@ -32,11 +31,10 @@ from eqty_lineage.deepagents.facts import (
     Why,
     files_metadata,
 )
+from eqty_lineage.deepagents.packing import Packing
 from eqty_lineage.deepagents.payloads import plain, serialise
 from eqty_lineage.deepagents.recording import sdk
-from eqty_lineage.deepagents.runs import Kind
 from eqty_lineage.deepagents.sinks import Place, StateSink
-from eqty_lineage.deepagents.transcripts import extend
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -56,10 +54,8 @@ VOCABULARY: Final = 1
 """Version of the words a manifest uses; see ``docs/manifest.md``."""
 
 
-class BaseRoom(Drafting, EqtyCallbackHandler):
+class BaseRoom(Packing, EqtyCallbackHandler):
     """``EqtyCallbackHandler`` with every registration turned into a draft."""
-
-    _inline_messages = False
 
     # --- what the handler asks of this room
 
@@ -209,7 +205,7 @@ class BaseRoom(Drafting, EqtyCallbackHandler):
             payload = as_occurrence(payload, frame)
         elif frame.place is Place.RESULT and sdk.cid_of(serialise(payload)) == frame.run.input_cid:
             payload = {"result": payload}
-        payload = references.shorten(payload, self._keep_apart)
+        payload = references.shorten(payload, self.keep_apart)
         frame.state = self.draft("Dataset", payload, name, description, sink.metadata)
         created = [*ids(sink.created), *frame.created]
         carried = [cid for cid in (*ids(sink.carried), *frame.carried) if cid not in created]
@@ -218,7 +214,7 @@ class BaseRoom(Drafting, EqtyCallbackHandler):
     def _claim(self, path: tuple[str, ...], value: Any, sink: StateSink, *, in_command: bool) -> Any:
         sink.look_at(path, in_command=in_command)
         if sink.state_key == "messages" and not self._inline_messages and self._extractors_are_ours:
-            return self._transcript(value, sink)
+            return self.transcript_of(value, sink)
         for extractor in self._extractors:
             # most values are none of the built-in extractors' business: this runs for every value of every state
             kind = type(extractor)
@@ -241,44 +237,6 @@ class BaseRoom(Drafting, EqtyCallbackHandler):
     def _extractors_are_ours(self) -> bool:
         """Whether no extractor of a user's has a claim on what stands inside messages."""
         return all(type(extractor) in _STATE_KEYS or type(extractor) is PathExtractor for extractor in self._extractors)
-
-    def _transcript(self, value: Any, sink: StateSink) -> Any:
-        """Refer to a state's messages: to the transcript of all, or of those an update adds."""
-        if not isinstance(value, list) or not all(isinstance(message, BaseMessage) for message in value):
-            return UNCLAIMED
-        run = sink.run
-        cids = tuple(run.root.messages.cid(message, self.keep) for message in value)
-        lane = run.lane
-        transcript = extend(None if sink.is_update else lane.transcript, cids, self.keep)
-        if not sink.is_update:
-            lane.transcript = transcript
-        return references.reference("messages", transcript.cid)
-
-    def pack(self, kind: str, payload: Any) -> Any:
-        """Return a payload of the base handler as it is stored: what is long or stored already becomes a reference."""
-        frame = self._require_frame()
-        if frame.prompt is not None:
-            if kind == "Prompt":
-                frame.prompt_cid = sdk.cid_of(serialise(frame.prompt))
-                return frame.prompt
-            if kind == "Document" and isinstance(payload, dict) and frame.prompt_cid is not None:
-                messages = references.reference("payload", frame.prompt_cid)
-                return {**payload, "messages": frame.prompt if self._inline_messages else messages}
-        if kind not in ("Document", "Reasoning") or frame.run.kind is Kind.RETRIEVER:
-            return payload
-        return references.shorten(payload, self._keep_apart)
-
-    @property
-    def _keep_apart(self) -> references.Keep | None:
-        """What stores long values on their own, unless payloads are to hold everything."""
-        return None if self._inline_messages else self.keep
-
-    def prompt_of(self, messages: list[list[Any]]) -> Any:
-        """Return the payload of a prompt."""
-        if self._inline_messages:
-            return references.shorten(plain(messages), None)
-        shown = self._require_frame().run.root.messages
-        return [[shown.payload(message, self.keep) for message in batch] for batch in messages]
 
     def _context_for(self, kind: type[StateExtractor], sink: StateSink) -> contextlib.AbstractContextManager[Any]:
         """A user's extractor registers with the SDK itself: make sure that it lands in this run's context."""
