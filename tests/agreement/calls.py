@@ -27,7 +27,7 @@ _ARGUMENTS = st.sampled_from(
     ]
 )
 
-TEXTS = st.sampled_from(["", "a", "b", "ab", "a\n", "a\na", "a\nb", "a\r\n", " ", "a\x0cb", "a\ud800", "YQ=="])
+TEXTS = st.sampled_from(["a", "a\n", "ab", "a\nb", "b\na\r\n", "b\ra", "a\na", "", " ", "a\x0cb", "a\ud800", "YQ=="])
 
 Call = tuple[str, dict[str, Any]]
 """A tool's name and its arguments."""
@@ -39,7 +39,7 @@ def calls_of(files: st.SearchStrategy[str], directories: st.SearchStrategy[str])
     edits = st.fixed_dictionaries(
         {
             "file_path": files,
-            "old_string": st.sampled_from(["a", "b", "ab", "\n", ""]),
+            "old_string": st.sampled_from(["a", "a", "b", "\n", ""]),
             "new_string": st.sampled_from(["", "b", "ba", "\r"]),
             "replace_all": st.booleans(),
         }

@@ -9,12 +9,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from agreement.calls import CALLS, PATHS, TEXTS, Call
+from agreement.calls import CALLS, PATHS, TEXTS, Call, calls_of
 from agreement.real import DiskTools, Result
 from eqty_lineage.deepagents.facts import Version
 from eqty_lineage.deepagents.filesystem import reconstruction
 from eqty_lineage.deepagents.filesystem.effects import (
     Effect,
+    Nothing,
     ReadBytes,
     ReadVersion,
     Removed,
@@ -30,9 +31,15 @@ from support.files import EXAMPLES, cid_of
 
 Disk = dict[str, bytes]
 
+CALLS_ABOUT_ONE = calls_of(st.just("/a"), st.just("/"))
 SHELL = ("execute", {"command": "true"})
 CHANGES = st.dictionaries(st.sampled_from(PATHS), TEXTS | st.none(), max_size=2)
 """What changes without a call of the file tools: a path's new text, or that it is gone."""
+
+
+def at_once(calls: st.SearchStrategy[Call]) -> st.SearchStrategy[list[tuple[int, Call]]]:
+    """Some calls, each in one of two lanes."""
+    return st.lists(st.tuples(st.sampled_from([0, 1]), calls | st.just(SHELL)), min_size=1, max_size=3)
 
 
 class Open:
@@ -87,7 +94,7 @@ class SharedBesideDisk(RuleBasedStateMachine):
                     file.write_bytes(text.encode("utf-8", "replace"))
 
     @rule(
-        calls=st.lists(st.tuples(st.sampled_from([0, 1]), CALLS | st.just(SHELL)), min_size=1, max_size=3),
+        calls=at_once(CALLS) | at_once(CALLS_ABOUT_ONE),
         lost=st.sampled_from([None, None, None, 0, 1]),
         turn_ends=st.sampled_from([False, False, False, True]),
         data=st.data(),
@@ -118,6 +125,20 @@ class SharedBesideDisk(RuleBasedStateMachine):
                 lane.rest()
             self.change_behind_the_back(data.draw(CHANGES, "what changes between turns"))
 
+    @rule(text=TEXTS, change=CALLS_ABOUT_ONE, data=st.data())
+    def a_file_is_written_changed_and_read(self, text: str, change: Call, data: st.DataObject) -> None:
+        """One call after the other: whatever is believed at last is recognised as it is read."""
+        for call in (("write_file", {"file_path": "/a", "content": text}), change):
+            one = Open(self.lanes[0], *call)
+            self.run(one, data)
+            self.end(one, lost=False)
+            self.check_beliefs()
+        believed = self.shared.held("/a")
+        one = Open(self.lanes[0], "read_file", {"file_path": "/a"})
+        self.run(one, data)
+        effect = self.end(one, lost=False)
+        assert believed is None or effect == ReadVersion(believed.version)
+
     def run(self, one: Open, data: st.DataObject) -> None:
         one.before = self.disk()
         if isinstance(one.call, Execute):
@@ -130,13 +151,16 @@ class SharedBesideDisk(RuleBasedStateMachine):
                 one.raised = True
         one.after = self.disk()
 
-    def end(self, one: Open, *, lost: bool) -> None:
+    def end(self, one: Open, *, lost: bool) -> Effect:
+        effect: Effect = Nothing()
         if lost:
             one.lane.abandon(one.ticket)
         elif one.result is None:
-            self.check(one.lane.settle(one.ticket, Failed()), one)
+            effect = one.lane.settle(one.ticket, Failed())
         else:
-            self.check(one.lane.settle(one.ticket, one.result.outcome(one.call), one.result.content), one)
+            effect = one.lane.settle(one.ticket, one.result.outcome(one.call), one.result.content)
+        self.check(effect, one)
+        return effect
 
     def note(self, version: Version) -> None:
         """A version's number stands for one content, and a new one is higher than all before."""

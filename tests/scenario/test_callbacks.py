@@ -84,8 +84,10 @@ def test_callbacks_without_values_are_recorded():
 def test_a_run_that_started_twice_is_one():
     start = ("on_chain_start", ({}, {"a": 1}), {"run_id": "1", "parent_run_id": None, "name": "g"})
     end = ("on_chain_end", ({"a": 2},), {"run_id": "1"})
-    _, lineage = fed(start, start, end, end)
-    assert [step.name for step in lineage.steps] == ["g"]
+    again = ("on_chain_start", ({}, {"a": 1}), {"run_id": "2", "parent_run_id": None, "name": "g"})
+    _, lineage = fed(start, start, end, end, again, ("on_chain_end", ({"a": 2},), {"run_id": "2"}))
+    assert [step.name for step in lineage.steps] == ["g", "g"]
+    assert [lineage.payload(step.inputs[0])["occurrence"]["turn"] for step in lineage.steps] == [1, 2]
 
 
 def test_what_never_ended_is_a_gap_of_the_root_that_did():

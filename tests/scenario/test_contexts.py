@@ -1,6 +1,6 @@
 """Which context a run goes to: one, whole, and never a thread's into its parent's."""
 
-from typing import Any
+import json
 
 import eqty_sdk
 import pytest
@@ -113,17 +113,17 @@ def test_a_run_keeps_the_context_it_started_in(default: Context):
     assert Lineage.of(inside).history("/a.md") == ["1 write_file"]
 
 
-def test_a_manifest_holds_one_whole_run(signed: None, default: Context):
-    # the one scenario that signs for real and verifies every statement
+def test_every_statement_of_a_run_is_signed_and_says_what_was_signed(signed: None):
     session = Session()
-    session.invoke(agent(write("w", "/a.md", "signed\n")), thread="T")
-    manifest: dict[str, Any] = session.lineage(thread="T").manifest
-    credentials = [
-        statement["credential"]
-        for statement in manifest["statements"].values()
+    session.invoke(agent(says("signed")), thread="T")
+    statements = session.lineage(thread="T").manifest["statements"]
+    credentials = {
+        statement["credential"]["credentialSubject"]["id"]: statement["credential"]
+        for statement in statements.values()
         if statement["@type"] == "CredentialRegistration"
-    ]
-    vouched = {credential["credentialSubject"]["id"] for credential in credentials}
-    for id_, statement in manifest["statements"].items():
-        if statement["@type"] != "CredentialRegistration":
-            assert id_ in vouched
+    }
+    made = {id_: one for id_, one in statements.items() if one["@type"] != "CredentialRegistration"}
+    assert made
+    for id_, statement in made.items():
+        assert eqty_sdk.verify_statement(json.dumps(statement)), statement
+        assert eqty_sdk.verify_vc(json.dumps(credentials[id_]), id_)

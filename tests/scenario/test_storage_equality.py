@@ -312,3 +312,11 @@ def test_what_was_lost_is_registered_when_it_comes_again(monkeypatch: pytest.Mon
     export = recording.export()
     assert [one[2] for one in export.assets() if one[1] == "Tool"] == ["echo"]
     assert export.dangling() == []
+
+
+def test_two_equal_answers_within_a_second_are_two_computations():
+    helper = subagent("helper", says("Done."))
+    _, export = record(agent(task("d", "helper"), says("Done."), subagents=[helper]))
+    answers = [step for step in export.steps if step.named[1] == "chat_model"]
+    assert len(answers) == 3
+    assert export.dangling() == []

@@ -94,7 +94,7 @@ def test_a_server_does_not_wait_and_the_context_does(gate: Gate):
     assert context.id == recording.context.id
 
 
-def test_statements_are_made_in_recorded_order(monkeypatch: pytest.MonkeyPatch):
+def test_statements_are_made_in_recorded_order():
     _, export = record(edited(), recording="background")
     by_statement = {step.id: step for step in export.steps}
     (seal,) = export.seals()

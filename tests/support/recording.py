@@ -2,6 +2,7 @@
 
 import base64
 import gc
+import itertools
 import json
 import os
 import tempfile
@@ -110,7 +111,11 @@ class Export:
         return [asset[0] for asset in sorted(self.assets()) if asset[2] == name]
 
     def payload(self, cid: str) -> Any:
-        return json.loads(self.blobs[cid])
+        payload = json.loads(self.blobs[cid])
+        if isinstance(payload, dict) and payload.keys() == {"statements", "count", "before"}:
+            # a seal; ids are bare here
+            payload["statements"] = [bare(id_) for id_ in payload["statements"]]
+        return payload
 
     def dangling(self) -> list[str]:
         """What is used and not there, as sentences; empty where all is well."""
@@ -166,14 +171,16 @@ def _references(value: Any, *, users_own: bool = False) -> Iterator[str]:
 
 # --- runs
 
-_second = iter(range(1_500_000_000, 2_000_000_000))
+_seconds = itertools.count()
 
 
 @contextmanager
 def own_second() -> Iterator[None]:
     """Make all statements in a second no other run has: equal statements of one second are one, in all contexts."""
     before = os.environ.get("EQTY_TIMESTAMP")
-    os.environ["EQTY_TIMESTAMP"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(next(_second)))
+    os.environ["EQTY_TIMESTAMP"] = time.strftime(
+        "%Y-%m-%dT%H:%M:%SZ", time.gmtime(1_000_000_000 + os.getpid() * 1_000 % 10**8 + next(_seconds))
+    )
     try:
         yield
     finally:
@@ -252,7 +259,7 @@ class FakeStore:
     def __init__(self, name: str = "") -> None:
         self.name = name
         self.calls: list[tuple[str, Any]] = []
-        self.statements: list[str] = []
+        self.statements: dict[str, None] = {}
         self.faults: dict[Any, list[BaseException]] = {}
         """By subject: what is raised first. An exhausted list succeeds."""
         self.broken: dict[Any, BaseException] = {}
@@ -263,7 +270,7 @@ class FakeStore:
         self.tried: Counter[Any] = Counter()
         self.threads: set[str] = set()
 
-    def _call(self, kind: str, subject: Any, note: Any = None) -> str:
+    def _call(self, kind: str, subject: Any, note: Any = None) -> None:
         self.open.wait()
         self.threads.add(threading.current_thread().name)
         for key in (subject, (kind, subject), kind):
@@ -273,8 +280,7 @@ class FakeStore:
             if self.faults.get(key):
                 raise self.faults[key].pop(0)
         self.calls.append((kind, subject if note is None else note))
-        self.statements.append(f"{kind} {subject}")
-        return self.statements[-1]
+        self.statements[f"{kind} {subject}"] = None
 
     def keep(self, data: bytes) -> None:
         self._call("keep", data.decode())

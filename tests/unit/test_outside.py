@@ -190,7 +190,10 @@ class TestReads:
 
 class TestCallsAtTheSameTime:
     @pytest.mark.parametrize("first", ["one", "other"])
-    def test_two_writes_of_a_file_are_both_versions_and_neither_is_believed(self, lane: LaneFiles, first: str) -> None:
+    def test_two_writes_are_both_versions_and_neither_is_said_to_replace_the_other(
+        self, lane: LaneFiles, first: str
+    ) -> None:
+        made(lane, write("/a", "x"))
         tickets = {"one": lane.begin(write("/a", "b"), 1), "other": lane.begin(write("/a", "c"), 1)}
         effects: list[Effect] = [lane.settle(tickets.pop(first), Succeeded())]
         effects += [lane.settle(ticket, Succeeded()) for ticket in tickets.values()]
@@ -247,13 +250,20 @@ class TestShells:
         assert believed(lane) is None
 
     @pytest.mark.parametrize("outcome", [Succeeded(), Failed()])
-    def test_a_shell_ends_all_belief_as_it_ends(self, lane: LaneFiles, outcome: Outcome) -> None:
+    def test_nothing_is_believed_that_happened_while_a_shell_ran(self, lane: LaneFiles, outcome: Outcome) -> None:
         shell = lane.begin(Execute(), 1)
         made(lane, read("/a"), result=block(b"\x80"))
         made(lane, write("/b", "c"))
         assert lane.settle(shell, outcome) == Nothing()
         assert believed(lane, "/a") is None
         assert believed(lane, "/b") is None
+
+    def test_a_shell_left_over_from_the_last_turn_ends_all_belief_too(self, lane: LaneFiles) -> None:
+        shell = lane.begin(Execute(), 1)
+        lane.shared.rest()
+        made(lane, write("/a", "b"))
+        lane.settle(shell, Succeeded())
+        assert believed(lane) is None
 
     def test_a_version_written_after_a_shell_replaces_none_and_counts_on(self, lane: LaneFiles) -> None:
         made(lane, write("/a", "b"))

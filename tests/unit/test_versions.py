@@ -218,6 +218,15 @@ class TestUpdates:
         assert lane.update("/a", None, 2) == Removed((in_state("/a", 1, "b"),))
         assert lane.update("/x", None, 2) == Removed(())
 
+    def test_a_deletion_that_comes_twice_removes_the_version_once(self, lane: LaneFiles) -> None:
+        """The node that runs a tool returns the tool's update again."""
+        lane.update("/a", None, 2)
+        assert lane.update("/a", None, 2) == Removed(())
+
+    def test_an_entry_that_comes_twice_is_one_version(self, lane: LaneFiles) -> None:
+        lane.update("/a", {"content": "c"}, 2)
+        assert lane.update("/a", {"content": "c"}, 2) == Unchanged(in_state("/a", 2, "c"))
+
     @pytest.mark.parametrize(
         ("entry", "why"),
         [({"content": "\ud800"}, Why.UNENCODABLE), ({"content": "?", "encoding": "base64"}, Why.BAD_BINARY)],

@@ -110,14 +110,6 @@ def gaps_asset(gaps: list[Gap], count: int) -> Asset:
     return Asset(sdk.cid_of(data), sdk.metadata_json(fields), data, "gaps")
 
 
-def seal_asset(statements: list[str], before: AssetId | None) -> Asset:
-    """Return the asset that lists a root run's statements, its own excepted, and names the seal before it."""
-    data = serialise({"statements": statements, "count": len(statements), "before": before})
-    description = "The ids of every statement recorded for this run, but for those of this seal."
-    fields = {"name": "run seal", "description": description, "assetType": "Document"}
-    return Asset(sdk.cid_of(data), sdk.metadata_json(fields), data, "run seal")
-
-
 def as_occurrence(payload: Any, frame: Frame) -> Any:
     """Say which state this is, so that two equal states are two entities, the same ones in every run."""
     run = frame.run

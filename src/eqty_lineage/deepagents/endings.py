@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
+_STOPS = frozenset({"GeneratorExit", "CancelledError", "KeyboardInterrupt"})
+
 
 class Ending(Enum):
     """How an exception ends a run."""
@@ -20,4 +22,4 @@ class Ending(Enum):
         names = {kind.__name__ for kind in type(error).__mro__}
         if "GraphBubbleUp" in names:
             return cls.PAUSED
-        return cls.STOPPED if names & {"GeneratorExit", "CancelledError"} else cls.FAILED
+        return cls.STOPPED if names & _STOPS else cls.FAILED

@@ -91,9 +91,17 @@ class VirtualFileExtractor(StateExtractor):
                 # releases up to 0.0.11 return the whole filesystem: only the file the call names is its work
                 stand_in[path] = _cid_in(entry, run)
                 continue
+            cid = _cid_in(entry, run)
+            stand_in[path] = cid
+            if sink.place is Place.NODE_OUT and run.applied.get(path, "") == cid:
+                # what this node's tool did is said; a sibling may have written over it since
+                if cid is not None:
+                    sink.carry(cid)
+                continue
+            if sink.place is Place.RESULT and run.parent is not None:
+                run.parent.applied[path] = None if cid is None else AssetId(cid)
             effect = run.lane.files.update(path, entry, run.step, ticket)
             file_effects.apply(effect, sink, what=path)
-            stand_in[path] = _cid_in(entry, run)
         return stand_in
 
 
@@ -132,6 +140,11 @@ class TodoListExtractor(StateExtractor):
         payload = plain(value)
         open_items = sum(item["status"] != "completed" for item in value)
         cid = lane.files.cid_of(serialise(payload))
+        if sink.place is Place.NODE_OUT and sink.run.applied.get("todos") == cid:
+            sink.carry(cid)
+            return {"plan": str(cid), "open": open_items}
+        if sink.place is Place.RESULT and sink.run.parent is not None:
+            sink.run.parent.applied["todos"] = cid
         if current is not None and current.cid == cid:
             sink.carry(self._draft(payload, sink))
             return _plan_stand_in(current)

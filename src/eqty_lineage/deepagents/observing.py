@@ -152,6 +152,9 @@ class Observer(Queueing):
         thread = None if thread is None else str(thread)
         if thread is not None:
             conversation = self._conversations.setdefault(thread, Conversation(sdk.cid_of))
+            if conversation.open_runs:
+                # two runs of one thread at once: neither sees what the other does until it is done
+                conversation = Conversation(sdk.cid_of)
         elif self._own.open_runs == 0:
             conversation = self._own
         else:

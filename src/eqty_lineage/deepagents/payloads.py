@@ -125,7 +125,12 @@ class _Plain:
 
     def _command(self, command: Any, path: tuple[str, ...]) -> dict[str, Any]:
         return {
-            field: self.convert(getattr(command, field), (*path, field), in_command=field == "update")
+            # an update for another graph is no update of this one's state
+            field: self.convert(
+                getattr(command, field),
+                (*path, field),
+                in_command=field == "update" and getattr(command, "graph", None) is None,
+            )
             for field in _COMMAND_FIELDS
             if getattr(command, field, None) is not None
         }

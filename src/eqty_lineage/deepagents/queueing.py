@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from eqty_lineage.deepagents import progress
 from eqty_lineage.deepagents.base import BaseRoom
-from eqty_lineage.deepagents.drafting import Frame, gaps_asset, key_of, seal_asset
+from eqty_lineage.deepagents.drafting import Frame, gaps_asset, key_of
 from eqty_lineage.deepagents.facts import Asset, AssetId, Computation, Gap, Why
 from eqty_lineage.deepagents.gaps import Gaps
 from eqty_lineage.deepagents.recent import Recent
@@ -27,6 +27,7 @@ from eqty_lineage.deepagents.recording import sdk
 from eqty_lineage.deepagents.recording.jobs import Step, asset_job, computation_job, other_job
 from eqty_lineage.deepagents.recording.journal import Journal
 from eqty_lineage.deepagents.recording.recorder import QUEUE_SIZE, BackgroundRecorder, InlineRecorder, Recorder
+from eqty_lineage.deepagents.recording.seals import seal_asset
 from eqty_lineage.deepagents.runs import OpenRun, Root
 from eqty_lineage.deepagents.sinks import Place
 from eqty_lineage.deepagents.stats import Stats
@@ -65,6 +66,9 @@ class _ThreadContexts(Mapping[str, "Context"]):
         target = self._targets[str(thread_id)]
         self._handler.flush()
         return target.resolve()
+
+    def __repr__(self) -> str:
+        return f"<contexts of threads {list(self._targets)}>"
 
     def __contains__(self, thread_id: object) -> bool:
         return str(thread_id) in self._targets
@@ -129,6 +133,7 @@ class Queueing(BaseRoom):
         done = self._recorder.close(timeout)
         if done and self._journal is not None:
             self._journal.close()
+            self._journal = None
         return done
 
     @property
@@ -259,14 +264,22 @@ class Queueing(BaseRoom):
         try:
             self._recorder.settle()
             if ended and self._wait:
-                with progress.shown(self._progress) as waiting:
-                    done = self._recorder.flush(self._flush_timeout, waiting)
-                if not done:
-                    self.note_gap(None, Gap(Why.NOT_YET, f"after {self._flush_timeout} s"))
+                self._wait_for_storage()
             if ended and self._journal is not None:
                 self._journal.sync()
         except Exception as error:  # noqa: BLE001 - storing must not disturb the run
             self.note_gap(None, Gap(Why.CALLBACK, f"storing: {type(error).__name__}: {error}"))
+
+    def _wait_for_storage(self) -> None:
+        try:
+            with progress.shown(self._progress) as waiting:
+                done = self._recorder.flush(self._flush_timeout, waiting)
+        except KeyboardInterrupt:
+            # the agent is done: its answer is not to be lost with the wait
+            logger.warning("interrupted: %d steps are still being stored in the background", self._recorder.queued)
+            return
+        if not done:
+            self.note_gap(None, Gap(Why.NOT_YET, f"after {self._flush_timeout} s"))
 
     def note_gap(self, root: Root | None, gap: Gap) -> None:
         """Count a gap, for the handler and for the root run it belongs to."""

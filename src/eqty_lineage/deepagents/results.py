@@ -33,8 +33,8 @@ def is_error(output: Any) -> bool:
 
 
 def update_in(output: Any) -> Mapping[str, Any]:
-    """Return the state update of a ``Command``, or an empty mapping."""
-    update = output.update if is_command(output) else None
+    """Return the state update of a ``Command`` for its own graph, or an empty mapping."""
+    update = output.update if is_command(output) and getattr(output, "graph", None) is None else None
     return update if isinstance(update, Mapping) else {}
 
 

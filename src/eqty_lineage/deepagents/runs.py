@@ -91,6 +91,8 @@ class OpenRun:
     tool_call_id: str | None = None
     input_cid: AssetId | None = None
     uses: list[FileUse] = field(default_factory=list)
+    applied: dict[str, AssetId | None] = field(default_factory=dict)
+    """For a node: the files, by path, and the plan (under ``todos``) that its tools changed: it will repeat them."""
     skills: list[AssetId] = field(default_factory=list)
     """The skills this node's state held."""
     offered: list[tuple[str, AssetId, bytes]] = field(default_factory=list)

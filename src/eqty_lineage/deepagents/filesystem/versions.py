@@ -188,15 +188,19 @@ class LaneFiles:
         ticket = base or Ticket(Execute(), in_state=True, step=step, view=self._view)
         held = ticket.view.get(path)
         if entry is None:
+            # a tool's update is its node's too
+            said = path in self._deleted
             self._drop(path, step)
-            return Removed(() if held is None else (held.version,))
+            return Removed(() if held is None or said else (held.version,))
         content = contents.content_of(entry)
         if isinstance(content, Unreadable):
             self._pending[path] = _Pending(None, step)
             return Unknown(content.why)
         returned = self._returned.get((path, self.cid_of(content.data)))
-        if returned is not None and self._ordinals.accepts(returned):
-            return Unchanged(returned)
+        if returned is not None:
+            # a delegated lane made it; here it takes the next ordinal if a sibling has taken its own
+            accepted = self._ordinals.accepts(returned)
+            return Unchanged(returned if accepted else self._ordinals.mint(path, returned.cid, Evidence.STATE))
         return self._put(path, content, ticket, Evidence.STATE, source=contents.source_of(entry))
 
     def _put(

@@ -19,8 +19,8 @@ Step = Callable[[], None]
 class Store(Protocol):
     """Where the statements of one context go."""
 
-    statements: list[str]
-    """The ids of the statements made here."""
+    statements: dict[str, None]
+    """The ids of the statements made here, in the order made."""
 
     def keep(self, data: bytes) -> None:
         """Store contents, if the SDK is set to."""

@@ -22,6 +22,7 @@ from typing import Any, Final
 from eqty_lineage.deepagents.facts import Asset, AssetId, Computation
 from eqty_lineage.deepagents.recording import sdk
 from eqty_lineage.deepagents.recording.folder import store_folder
+from eqty_lineage.deepagents.recording.seals import seal_asset
 
 logger = logging.getLogger("eqty.deepagents")
 
@@ -34,10 +35,29 @@ class Journal:
     """An append-only file of jobs."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create the file; only its owner can read it."""
+        """Create the file; only its owner can read it.
+
+        Raises:
+            ConfigurationError: The file cannot be made, another process writes to it, or it holds what an earlier
+                process had not stored: that must be recovered first, for this journal is emptied in the end.
+
+        """
         self.path = path
         self._lock = threading.Lock()
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        except OSError as error:
+            message = f"the journal {path} cannot be written: {error}"
+            raise sdk.ConfigurationError(message) from error
+        why = None
+        if not _locked(self._descriptor):
+            why = "is in use by another process"
+        elif os.fstat(self._descriptor).st_size:
+            why = "holds what an earlier process had not stored; call recover() with its path first"
+        if why is not None:
+            os.close(self._descriptor)
+            message = f"the journal {path} {why}"
+            raise sdk.ConfigurationError(message)
         self._outstanding = 0
         self._failed = False
         self._synced = time.monotonic()
@@ -108,6 +128,19 @@ class Journal:
                 self.path.unlink(missing_ok=True)
 
 
+def _locked(descriptor: int) -> bool:
+    """Lock a file for this process; return whether that was possible. It is unlocked when it is closed."""
+    try:
+        import fcntl  # noqa: PLC0415 - not on every platform
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
 _OPEN: Final[dict[Path, Journal]] = {}
 _opening = threading.Lock()
 
@@ -148,7 +181,8 @@ class Recovered:
     """Entries that the store had already."""
     torn: int = 0
     """Lines that could not be read: the last one, cut off as the process died."""
-    contexts: list[str] = field(default_factory=list)
+    contexts: list[uuid.UUID] = field(default_factory=list)
+    """Where it was stored: ``Context.from_uuid`` of each gives what to export."""
 
 
 def recover(path: str | os.PathLike[str]) -> Recovered:
@@ -169,8 +203,10 @@ def recover(path: str | os.PathLike[str]) -> Recovered:
         context = str(entry["context"])
         if context not in known:
             known[context] = _Known(context)
-            done.contexts.append(context)
+            done.contexts.append(uuid.UUID(context))
         _recover(entry, known[context], done)
+    for recovered in known.values():
+        recovered.seal()
     Path(path).unlink()
     return done
 
@@ -225,6 +261,32 @@ class _Known:
                     pass
         self.undescribed = {sides: step for step, sides in computed.items() if step not in readable}
 
+    def seal(self) -> None:
+        """Seal what no seal in this context lists: the run that was killed never came to its own."""
+        manifest = self.store.export()
+        sealed: set[str] = set()
+        last: AssetId | None = None
+        own: set[str] = set()
+        for statement in manifest["statements"].values():
+            if statement["@type"] != "MetadataRegistration":
+                continue
+            metadata = _json_blob(manifest, _bare(statement["metadata"]))
+            if metadata.get("name") == "run seal":
+                last = AssetId(statement["subject"])
+                own.add(_bare(statement["subject"]))
+                sealed.update(_json_blob(manifest, _bare(statement["subject"])).get("statements", []))
+        left = sorted(
+            key
+            for key, statement in manifest["statements"].items()
+            if key not in sealed and not own & _listed(statement.get("data") or statement.get("subject") or [])
+        )
+        if left:
+            asset = seal_asset(left, last)
+            if asset.data is not None:
+                self.store.keep(asset.data)
+            self.store.register([asset.cid])
+            self.store.describe(asset.cid, asset.metadata)
+
     def describe(self, subject: str, metadata: str) -> None:
         """State metadata, or only store it where it was stated."""
         if (_bare(subject), sdk.metadata_cid(metadata)) in self.described:
@@ -264,6 +326,14 @@ def _recover(entry: dict[str, Any], known: _Known, done: Recovered) -> None:
     sides = frozenset(map(_bare, computation.inputs)), frozenset(map(_bare, computation.outputs))
     known.describe(known.undescribed.pop(sides, "") or known.store.compute(computation), computation.metadata)
     done.computations += 1
+
+
+def _json_blob(manifest: dict[str, Any], cid: str) -> dict[str, Any]:
+    try:
+        value = json.loads(base64.b64decode(manifest["blobs"][cid]))
+    except (KeyError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _listed(cids: str | list[str]) -> frozenset[str]:

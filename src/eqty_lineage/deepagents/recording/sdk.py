@@ -159,8 +159,8 @@ class ContextStore:
     def __init__(self, target: Target) -> None:
         """Store in the context that ``target`` resolves to."""
         self._target = target
-        self.statements: list[str] = []
-        """The ids of all statements made here, credentials included, in the order made."""
+        self.statements: dict[str, None] = {}
+        """The ids of all statements made here, credentials included, each once, in the order made."""
 
     def keep(self, data: bytes) -> None:
         """Store contents, if the SDK is set to; write anew what a full disk left half-written."""
@@ -200,7 +200,8 @@ class ContextStore:
         return str(self._note(ids)[0])
 
     def _note(self, ids: list[CID]) -> list[CID]:
-        self.statements.extend(_bare(str(statement)) for statement in ids)
+        # what is stated again within a second is the same statement
+        self.statements.update(dict.fromkeys(str(statement) for statement in ids))
         return ids
 
 
