@@ -122,12 +122,11 @@ class Conversation:
     def rest(self, *, paused: bool) -> None:
         """Drop what only an open run needs. A paused run keeps its subagents' lanes for the resumption."""
         self._shared.rest()
-        self.root.files.rest()
-        if paused:
-            for lane in self.lanes.values():
-                lane.files.rest()
-        else:
+        if not paused:
             self.lanes = {ROOT_LANE: self.root}
+        for lane in self.lanes.values():
+            lane.files.rest()
+            lane.last_request = None
 
 
 def agent_namespace(metadata: dict[str, Any]) -> str | None:
