@@ -120,8 +120,11 @@ class Delegated(Started):
         for called in self.called:
             self.child.superstep([called], [0, 0], [])
         lane.give_back(self.child.lane)
-        for path, entry in self.sent.items():
-            yield path, lane.update(path, entry, step)
+        said = [lane.update(path, entry, step) for path, entry in self.sent.items()]
+        assert not any(isinstance(effect, Wrote) for effect in said), "what it made is not its caller's work"
+        # the node that ran it returns the same again
+        assert [lane.update(path, entry, step) for path, entry in self.sent.items()] == said
+        yield from zip(self.sent, said, strict=True)
 
 
 class Observed:

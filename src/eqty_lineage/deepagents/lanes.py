@@ -87,6 +87,8 @@ class Conversation:
         self.lanes: dict[str, Lane] = {ROOT_LANE: Lane(ROOT_LANE, "", "", LaneFiles(self._shared, cid_of))}
         self.registered: Recent[Any, Recent[bytes, None]] = Recent(CONTEXTS)
         """By context: what lasts from run to run and need not be registered again."""
+        self.lost: Recent[Any, Recent[AssetId, None]] = Recent(CONTEXTS)
+        """By context: what could not be registered, so that a later turn does not refer to it."""
         self.turns = 0
         self.open_runs = 0
         self.path_versions: dict[Any, Any] = {}

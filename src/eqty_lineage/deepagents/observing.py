@@ -172,7 +172,8 @@ class Observer(Queueing):
         lane.named = _text(metadata.get(agents.AGENT_NAME))
         lane.owner = run_id if agents.is_agent(metadata) else None
         registered = conversation.registered.setdefault(target.key, Recent(REGISTERED))
-        return Root(run_id, conversation, target, sdk.ContextStore(target), registered, conversation.turns), lane
+        lost = conversation.lost.setdefault(target.key, Recent(REGISTERED))
+        return Root(run_id, conversation, target, sdk.ContextStore(target), registered, lost, conversation.turns), lane
 
     # --- ending runs
 

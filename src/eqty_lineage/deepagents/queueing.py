@@ -179,15 +179,18 @@ class Queueing(BaseRoom):
         journal = self._journal
 
         def stored() -> None:
-            root.stored.add(asset.cid)
+            if asset.metadata:
+                # the same content can be an asset and a part of another payload: only the first may be used
+                root.stored.add(asset.cid)
+                root.lost.pop(asset.cid, None)
             self._counted.stored += 1
             if journal is not None:
                 journal.stored()
 
         def failed(error: BaseException) -> None:
             root.registered.pop(key_of(asset), None)
-            if asset.cid not in root.stored:
-                root.lost.add(asset.cid)
+            if asset.metadata and asset.cid not in root.stored:
+                root.lost[asset.cid] = None
             self._note_loss(root, Gap(Why.NOT_STORED, f"asset {asset.name}"), error)
 
         self._counted.assets += 1
@@ -208,7 +211,7 @@ class Queueing(BaseRoom):
         if journal is not None:
             journal.computation(str(root.target.resolve().id), computation)
         self._recorder.submit(
-            computation_job(root.store, lambda: computation.without(root.lost), stored=stored, failed=failed)
+            computation_job(root.store, lambda: computation.without(root.lost.keys()), stored=stored, failed=failed)
         )
 
     def _submit(self, root: Root, step: Step, gap: Gap) -> None:

@@ -45,11 +45,12 @@ class Root:
     target: Target
     store: Store
     registered: Recent[bytes, None]
+    lost: Recent[AssetId, None]
+    """Assets that could not be stored, in this run or an earlier one of the conversation in this context."""
     turn: int
     framework: str | None = None
     messages: Messages = field(default_factory=Messages)
     stored: set[AssetId] = field(default_factory=set)
-    lost: set[AssetId] = field(default_factory=set)
     drafted_files: set[tuple[str, AssetId]] = field(default_factory=set)
     gaps: deque[Gap] = field(default_factory=lambda: deque(maxlen=KEPT))
     gap_count: int = 0

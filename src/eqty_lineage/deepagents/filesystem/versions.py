@@ -197,11 +197,11 @@ class LaneFiles:
             self._pending[path] = _Pending(None, step)
             return Unknown(content.why)
         returned = self._returned.get((path, self.cid_of(content.data)))
-        if returned is not None:
-            # a delegated lane made it; here it takes the next ordinal if a sibling has taken its own
-            accepted = self._ordinals.accepts(returned)
-            return Unchanged(returned if accepted else self._ordinals.mint(path, returned.cid, Evidence.STATE))
-        return self._put(path, content, ticket, Evidence.STATE, source=contents.source_of(entry))
+        if returned is not None and self._ordinals.accepts(returned):
+            return Unchanged(returned)
+        effect = self._put(path, content, ticket, Evidence.STATE, source=contents.source_of(entry))
+        # a delegated lane made it; here it takes the next ordinal if a sibling has taken its own
+        return effect if returned is None else Unchanged(effect.version)
 
     def _put(
         self, path: str, content: Content, ticket: Ticket, evidence: Evidence, source: object = None
