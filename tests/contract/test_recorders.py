@@ -112,7 +112,8 @@ def test_one_data_statement_names_a_whole_batch(recording: Recorder, held: Calla
     held()
     assert recording.flush()
     assert store.made("register") == [("a", "b", "d")]
-    assert out.stored == ["a", "b", "c", "d"]
+    # the assets of a batch come before its computations
+    assert out.stored == ["a", "b", "d", "c"]
 
 
 def test_a_cid_is_named_once_in_a_batch(recording: Recorder, held: Callable[[], None]):

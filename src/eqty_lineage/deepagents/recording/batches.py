@@ -88,9 +88,7 @@ class Line:
         if error is None or batch:
             error = self._store(batch) or error
         while self._waiting and self._waiting[0].done:
-            job = self._waiting.popleft()
-            if job.stored is not None:
-                job.stored()
+            _tell(self._waiting.popleft())
         return error
 
     def _store(self, batch: list[Job]) -> BaseException | None:
@@ -99,12 +97,23 @@ class Line:
             return error
         assets = [job for job in batch if job.independent]
         errors = self._crew.run([_all(job) for job in assets])
+        for job in assets:
+            if job.done:
+                # before a computation is worked out that may use it
+                _tell(job)
         failed = {id(job): error for job, error in zip(assets, errors, strict=True) if error is not None}
         for job in batch:
             error = failed.get(id(job)) or (None if job.independent else _do(job.steps))
             if error is not None:
                 return error
         return None
+
+
+def _tell(job: Job) -> None:
+    """Say, once, that a job is stored."""
+    if job.stored is not None:
+        job.stored()
+        job.stored = None
 
 
 def _prepare(batch: list[Job]) -> BaseException | None:
