@@ -110,7 +110,10 @@ def edges(manifest: Manifest) -> list[tuple[Any, ...]]:
 
 
 def test_two_runs_have_the_same_assets(demos: tuple[Demo, Demo]) -> None:
-    first, second = (set(run.manifest.assets) for run in demos)
+    # but for the seals, which list the ids of statements
+    first, second = (
+        {cid for cid, asset in run.manifest.assets.items() if "run seal" not in asset.names} for run in demos
+    )
     assert len(first) > 100
     assert first == second
 
