@@ -35,7 +35,8 @@ sync:
 # every test once; the pure modules must be covered to the last branch by their own
 test: sync
     {{ python }} -m pytest {{ pure_tests }} --cov
-    {{ python }} -m pytest --ignore={{ pure_tests }}
+    {{ python }} -m pytest tests/contract
+    {{ python }} -m pytest --ignore={{ pure_tests }} --ignore=tests/contract
 
 # the property and agreement tests with many more examples (long)
 test-deep: sync

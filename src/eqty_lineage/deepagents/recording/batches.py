@@ -75,7 +75,11 @@ class Line:
             left -= 1
             self._waiting.popleft().failed(error)
             while in_a_row == HOPELESS and self._waiting:
-                self._waiting.popleft().failed(error)
+                job = self._waiting.popleft()
+                if job.done:
+                    _tell(job)
+                else:
+                    job.failed(error)
 
     def _batch(self, most: int) -> BaseException | None:
         """Store the first jobs in line that go to one context; return the error that stopped it."""
