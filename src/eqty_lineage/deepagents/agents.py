@@ -36,7 +36,7 @@ def started_by(parent: OpenRun | None, metadata: Mapping[str, Any]) -> Started |
     """Return the subagent that a chain run under ``parent`` starts, or ``None``."""
     if parent is None:
         return None
-    own = _text(metadata.get(AGENT_NAME))
+    own = name_in(metadata)
     caller = parent if parent.kind is Kind.TOOL else None
     is_own_name = own is not None and own != parent.lane.named
     delegated = _text(parent.arguments.get("subagent_type")) if _is_task(parent) else None
@@ -49,9 +49,14 @@ def started_by(parent: OpenRun | None, metadata: Mapping[str, Any]) -> Started |
     return Started(agent, namespace, caller)
 
 
+def name_in(metadata: Mapping[str, Any]) -> str | None:
+    """Return the agent name that a run's metadata carries."""
+    return _text(metadata.get(AGENT_NAME))
+
+
 def is_agent(metadata: Mapping[str, Any]) -> bool:
     """Whether a run's metadata says that it is an agent."""
-    return _text(metadata.get(AGENT_NAME)) is not None or metadata.get(_INTEGRATION) in _AGENT_INTEGRATIONS
+    return name_in(metadata) is not None or metadata.get(_INTEGRATION) in _AGENT_INTEGRATIONS
 
 
 def agent_payload(name: str, metadata: Mapping[str, Any], config: Mapping[str, Any], *, nested: bool) -> dict[str, Any]:

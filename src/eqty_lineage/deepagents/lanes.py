@@ -129,11 +129,3 @@ class Conversation:
         for lane in self.lanes.values():
             lane.files.rest()
             lane.last_request = None
-
-
-def agent_namespace(metadata: dict[str, Any]) -> str | None:
-    """Return the checkpoint namespace of the agent a node or tool run belongs to: all but its last segment."""
-    namespace = metadata.get(NAMESPACE)
-    if not isinstance(namespace, str):
-        return None
-    return namespace.rpartition("|")[0]

@@ -123,7 +123,7 @@ class Observer(Queueing):
             root = parent.root
             call = started.caller.tool_call_id if started.caller is not None else None
             lane = root.conversation.enter(started.key, started.agent, parent.lane, call or "")
-            lane.named = _text(meta.get(agents.AGENT_NAME)) or parent.lane.named
+            lane.named = agents.name_in(meta) or parent.lane.named
             lane.owner = run_id
         step = meta.get("langgraph_step")
         run = OpenRun(
@@ -160,7 +160,7 @@ class Observer(Queueing):
         else:
             # runs at the same time without a thread id: whatever one does is not known to the other
             conversation = Conversation(sdk.cid_of)
-        agent = _text(metadata.get(agents.AGENT_NAME)) or name
+        agent = agents.name_in(metadata) or name
         target = self.target_for(thread, agent)
         if thread is not None:
             self._targets[thread] = target
@@ -169,7 +169,7 @@ class Observer(Queueing):
         conversation.open_runs += 1
         lane = conversation.root
         lane.agent = agent
-        lane.named = _text(metadata.get(agents.AGENT_NAME))
+        lane.named = agents.name_in(metadata)
         lane.owner = run_id if agents.is_agent(metadata) else None
         registered = conversation.registered.setdefault(target.key, Recent(REGISTERED))
         lost = conversation.lost.setdefault(target.key, Recent(REGISTERED))
@@ -231,7 +231,3 @@ class Observer(Queueing):
 def _is_ours(error: BaseException) -> bool:
     """Whether an exception is one that recording can raise; the SDK panics with a BaseException."""
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
