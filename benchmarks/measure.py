@@ -5,6 +5,7 @@ The SDK is process-wide, so every measurement is a process of its own; ``bench.p
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -67,8 +68,41 @@ def handler_for(variant: str) -> Any:
     return EqtyDeepAgentsHandler(recording=variant)  # type: ignore[arg-type] # "inline" or "background"
 
 
+def count_hashed() -> list[bytes]:
+    """Return the list to which everything that the handler hashes from now on is added."""
+    from eqty_lineage.deepagents.recording import sdk
+
+    hashed: list[bytes] = []
+    hash_ = sdk.get_cid_for_bytes
+
+    def counted(data: bytes, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("_store", True) is False:
+            hashed.append(data)
+        return hash_(data, *args, **kwargs)
+
+    sdk.get_cid_for_bytes = counted
+    return hashed
+
+
+def resident_mb() -> float:
+    """Return the resident memory of this process."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+def many_runs(handler: Any, runs: int = 300, first: int = 50) -> dict[str, Any]:
+    """Return the resident memory after some and after many runs of one process, in MB."""
+    figures: dict[str, Any] = {"workload": "e-300-runs"}
+    for run in range(1, runs + 1):
+        WORKLOADS["e-run"].run([handler])
+        if run in {first, runs}:
+            gc.collect()
+            figures[f"rss_mb_run_{run}"] = resident_mb()
+    return figures
+
+
 def main() -> None:
-    """Measure ``WORKLOAD VARIANT``."""
+    """Measure ``WORKLOAD VARIANT``, or the memory of many runs."""
     workload, variant = WORKLOADS[sys.argv[1]], sys.argv[2]
     logging.disable(logging.CRITICAL)
     store = Path(tempfile.mkdtemp(prefix="bench-"))
@@ -76,6 +110,10 @@ def main() -> None:
     init(default_context=context, custom_dir=store).set_store_all_blobs(True)
     set_active_signer(Signer.load_or_create("bench"))
     WORKLOADS["d-20-parallel"].run([])  # imports and caches are not what is measured
+    if workload.name == "e-run":
+        print(json.dumps(many_runs(handler_for(variant)) | {"variant": variant}))
+        return
+    hashed = count_hashed() if variant in {"inline", "background"} else []
     handler = handler_for(variant)
     inside, ends = timed(handler) if handler is not None else ([], {"root": 0.0, "began": 0.0})
     cpu, wall = time.process_time(), time.perf_counter()
@@ -92,6 +130,7 @@ def main() -> None:
         "p95_event": statistics.quantiles(inside, n=20)[-1] if len(inside) > 1 else 0.0,
         "root_end": ends["root"],
         "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "files_hashed": sum(1 for text in hashed if workload.holds(text)),
         "statements": 0,
         "blob_bytes": sum(path.stat().st_size for path in store.glob("**/blobs/*")),
     }

@@ -86,11 +86,17 @@ class Workload:
         )
         state: dict[str, Any] = {"messages": [HumanMessage("Go.")]}
         if self.files:
-            text = "ten kilobytes in a file of a hundred\n" * 280
-            state["files"] = {
-                f"/seed/{n}.md": {"content": f"{n}\n{text}", "encoding": "utf-8"} for n in range(self.files)
-            }
+            state["files"] = {f"/seed/{n}.md": {"content": _seed(n), "encoding": "utf-8"} for n in range(self.files)}
         return agent.invoke(state, config={"callbacks": callbacks, "recursion_limit": 1_000})
+
+    def holds(self, text: bytes) -> bool:
+        """Return whether a text is that of one of the files this workload starts with."""
+        number, _, _ = text.partition(b"\n")
+        return number.isdigit() and int(number) < self.files and text.decode() == _seed(int(number))
+
+
+def _seed(number: int) -> str:
+    return f"{number}\n" + "ten kilobytes in a file of a hundred\n" * 280
 
 
 WORKLOADS = {
@@ -100,5 +106,6 @@ WORKLOADS = {
         *(Workload(f"b-{turns}-turns", lambda turns=turns: _writing_turns(turns)) for turns in (10, 20, 40, 80)),
         Workload("c-100-files", lambda: _listing_turns(20), files=100),
         Workload("d-20-parallel", _parallel_calls),
+        Workload("e-run", lambda: _writing_turns(2)),
     )
 }

@@ -1,6 +1,7 @@
-"""Steps that may be done at the same time, by the thread that has them and one that would only wait."""
+"""Steps that may be done at the same time, by the thread that has them and those that help it."""
 
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -8,17 +9,13 @@ from eqty_lineage.deepagents.recording.crew import Crew
 
 
 class Helper:
-    """A thread that waits for a crew's work to be over."""
+    """A thread that helps a crew."""
 
     def __init__(self, crew: Crew) -> None:
         self._crew = crew
         self._over = False
-        self.result: bool | None = None
-        self._thread = threading.Thread(target=self._work, name="helper", daemon=True)
+        self._thread = threading.Thread(target=crew.help_until, args=(lambda: self._over,), name="helper", daemon=True)
         self._thread.start()
-
-    def _work(self) -> None:
-        self.result = self._crew.help_until(lambda: self._over, None)
 
     def dismiss(self) -> None:
         self._over = True
@@ -27,15 +24,21 @@ class Helper:
         assert not self._thread.is_alive()
 
 
+def run(crew: Crew, steps: list[Callable[[], object]]) -> list[BaseException | None]:
+    for step in steps:
+        crew.post(step)  # type: ignore[arg-type]
+    return crew.join()
+
+
 def test_every_step_is_done_once_and_no_error_is_none():
     done: list[int] = []
-    errors = Crew().run([lambda number=number: done.append(number) for number in range(20)])
+    errors = run(Crew(), [lambda number=number: done.append(number) for number in range(20)])
     assert sorted(done) == list(range(20))
     assert errors == [None] * 20
 
 
 def test_nothing_to_do_is_done():
-    assert Crew().run([]) == []
+    assert Crew().join() == []
 
 
 def test_each_error_stands_where_its_step_stood_and_the_rest_is_done():
@@ -47,7 +50,7 @@ def test_each_error_stands_where_its_step_stood_and_the_rest_is_done():
     def panic() -> None:
         raise BaseExceptionGroup("panic", [BaseException()])
 
-    errors = Crew().run([lambda: done.append(0), fail, lambda: done.append(2), panic])
+    errors = run(Crew(), [lambda: done.append(0), fail, lambda: done.append(2), panic])
     assert done == [0, 2]
     assert [type(error) for error in errors] == [type(None), OSError, type(None), BaseExceptionGroup]
 
@@ -58,44 +61,28 @@ def test_errors_are_not_carried_over():
     def fail() -> None:
         raise OSError
 
-    crew.run([fail])
-    assert crew.run([lambda: None, lambda: None]) == [None, None]
+    run(crew, [fail])
+    assert run(crew, [lambda: None, lambda: None]) == [None, None]
 
 
-def test_a_waiting_thread_helps():
+def test_helpers_do_what_is_posted_before_anybody_joins():
     crew = Crew()
     helper = Helper(crew)
-    meeting = threading.Barrier(2)
-    # each step waits for the other: one thread alone would never get through
-    errors = crew.run([lambda: meeting.wait(30) and None, lambda: meeting.wait(30) and None])
-    assert errors == [None, None]
+    done = threading.Event()
+    crew.post(done.set)
+    assert done.wait(30)
+    assert crew.join() == [None]
     helper.dismiss()
-    assert helper.result is True
 
 
-def test_at_most_one_waiting_thread_helps():
+def test_as_many_steps_are_done_at_once_as_there_are_threads():
     crew = Crew()
-    helpers = [Helper(crew) for _ in range(3)]
-    both, names = threading.Barrier(2), set()
-
-    def step() -> None:
-        names.add(threading.current_thread())
-        both.wait(30)
-
-    for _ in range(5):
-        assert crew.run([step, step]) == [None, None]
+    helpers = [Helper(crew), Helper(crew)]
+    meeting = threading.Barrier(3)
+    # each step waits for the others: two threads would never get through
+    assert run(crew, [lambda: meeting.wait(30) and None] * 3) == [None] * 3
     for helper in helpers:
         helper.dismiss()
-    assert len(names) == 2
-
-
-def test_when_the_helper_leaves_another_waiting_thread_takes_its_place():
-    crew = Crew()
-    first, second = Helper(crew), Helper(crew)
-    first.dismiss()
-    meeting = threading.Barrier(2)
-    assert crew.run([lambda: meeting.wait(30) and None, lambda: meeting.wait(30) and None]) == [None, None]
-    second.dismiss()
 
 
 def test_an_error_in_a_helpers_step_is_told_to_the_one_who_has_the_work():
@@ -108,45 +95,27 @@ def test_an_error_in_a_helpers_step_is_told_to_the_one_who_has_the_work():
         if threading.current_thread().name == "helper":
             raise OSError
 
-    errors = crew.run([step, step])
+    errors = run(crew, [step, step])
     assert sorted(type(error).__name__ for error in errors) == ["NoneType", "OSError"]
     helper.dismiss()
-    assert helper.result is True
+
+
+def test_who_is_dismissed_leaves_what_is_posted():
+    crew = Crew()
+    Helper(crew).dismiss()
+    names: list[str] = []
+    run(crew, [lambda: names.append(threading.current_thread().name)])
+    assert names == [threading.current_thread().name]
 
 
 @pytest.mark.parametrize("timeout", [0, 0.01])
 def test_waiting_ends_with_its_time(timeout: float):
-    assert Crew().help_until(lambda: False, timeout) is False
+    assert Crew().wait_until(lambda: False, timeout) is False
 
 
 def test_what_is_over_already_needs_no_wait():
-    assert Crew().help_until(lambda: True, 0) is True
-    assert Crew().help_until(lambda: True, None) is True
-
-
-def test_an_interrupt_reaches_the_waiting_thread_that_was_helping_and_the_one_who_has_the_work():
-    crew = Crew()
-    meeting = threading.Barrier(2)
-    seen: list[str] = []
-
-    def help_() -> None:
-        try:
-            crew.help_until(lambda: False, 30)
-        except KeyboardInterrupt:
-            seen.append("interrupted")
-
-    helper = threading.Thread(target=help_, name="helper", daemon=True)
-    helper.start()
-
-    def step() -> None:
-        meeting.wait(30)
-        if threading.current_thread() is helper:
-            raise KeyboardInterrupt
-
-    errors = crew.run([step, step])
-    helper.join(30)
-    assert seen == ["interrupted"]
-    assert sorted(type(error).__name__ for error in errors) == ["KeyboardInterrupt", "NoneType"]
+    assert Crew().wait_until(lambda: True, 0) is True
+    assert Crew().wait_until(lambda: True) is True
 
 
 def test_an_interrupt_of_the_one_who_has_the_work_is_passed_on_once_all_is_done():
@@ -156,22 +125,6 @@ def test_an_interrupt_of_the_one_who_has_the_work_is_passed_on_once_all_is_done(
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        crew.run([lambda: done.append(0), interrupt, lambda: done.append(2)])
+        run(crew, [lambda: done.append(0), interrupt, lambda: done.append(2)])
     assert done == [0, 2]
-    assert crew.run([lambda: done.append(3)]) == [None]
-
-
-def test_who_stays_idle_waits_for_no_step():
-    crew = Crew()
-    release, seen = threading.Event(), set()
-
-    def step() -> None:
-        seen.add(threading.current_thread())
-        release.wait(30)
-
-    owner = threading.Thread(target=crew.run, args=([step, step],), daemon=True)
-    owner.start()
-    assert crew.help_until(lambda: False, 0.1, idle=True) is False
-    release.set()
-    owner.join(30)
-    assert seen == {owner}
+    assert run(crew, [lambda: done.append(3)]) == [None]

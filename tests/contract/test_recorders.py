@@ -1,6 +1,8 @@
 """What both recorders promise, shown with stores that are not the SDK's; and what only the background one has to."""
 
+import gc
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -510,3 +512,99 @@ def kill_recording_thread(monkeypatch: pytest.MonkeyPatch) -> threading.Thread:
         thread.join(30)
     assert not thread.is_alive()
     return thread
+
+
+# --- who helps
+
+
+def wait_for(over: Callable[[], bool]) -> None:
+    for _ in range(3_000):
+        if over():
+            return
+        time.sleep(0.01)
+    pytest.fail("did not come about within 30 s")
+
+
+class Slow(FakeStore):
+    """A store that takes its time with descriptions of computations."""
+
+    def describe(self, subject: str, metadata: str) -> None:
+        if subject.startswith("id of"):
+            time.sleep(0.02)
+        super().describe(subject, metadata)
+
+
+class Meeting(FakeStore):
+    """A store whose descriptions wait for each other, so that one thread alone gives up."""
+
+    def __init__(self, parties: int) -> None:
+        super().__init__()
+        self._barrier = threading.Barrier(parties)
+
+    def describe(self, subject: str, metadata: str) -> None:
+        self._barrier.wait(30)
+        super().describe(subject, metadata)
+
+
+def test_helpers_store_while_the_agent_only_waits_for_its_model(held: Callable[[], None]):
+    recording, store, out = BackgroundRecorder(), Meeting(2), Outcomes()
+    recording.note_agent(works=True)
+    submit(recording, asset(store, "a", out), asset(store, "b", out))
+    recording.note_agent(works=False)
+    held()
+    wait_for(lambda: len(out.stored) == 2)
+    assert out.failed == []
+
+
+def test_helpers_store_while_somebody_waits_for_the_end():
+    recording, store, out = BackgroundRecorder(), Meeting(2), Outcomes()
+    recording.note_agent(works=True)
+    submit(recording, asset(store, "a", out), asset(store, "b", out))
+    assert recording.flush()
+    recording.note_agent(works=False)
+    assert len(out.stored) == 2
+    assert out.failed == []
+
+
+@pytest.mark.parametrize("whose", ["its own", "another"])
+def test_nobody_helps_while_an_agent_of_the_process_works(held: Callable[[], None], whose: str):
+    same = whose == "its own"
+    recording, store, out = BackgroundRecorder(), Slow(), Outcomes()
+    busy = recording if same else BackgroundRecorder()
+    busy.note_agent(works=True)
+    submit(recording, *(computation(store, f"c{number}", out) for number in range(20)))
+    recording.note_agent(works=same)
+    held()
+    wait_for(lambda: len(out.stored) == 20)
+    assert store.threads == {"eqty-lineage-recorder"}
+    busy.note_agent(works=False)
+
+
+def test_a_recorder_that_is_gone_keeps_nobody_from_helping():
+    gone = BackgroundRecorder()
+    gone.note_agent(works=True)
+    del gone
+    gc.collect()
+    recording, store, out = BackgroundRecorder(), Meeting(2), Outcomes()
+    submit(recording, asset(store, "a", out), asset(store, "b", out))
+    recording.note_agent(works=False)
+    wait_for(lambda: len(out.stored) == 2)
+
+
+def test_what_needs_all_before_it_waits_for_the_descriptions_of_computations(recording: Recorder):
+    store, out = Slow(), Outcomes()
+    jobs = [computation(store, f"c{number}", out) for number in range(6)]
+    submit(recording, *jobs, other(store, "seal", out))
+    assert recording.flush()
+    assert len(store.made("describe")) == 7
+    assert store.made("describe")[-1] == "seal"
+
+
+def test_a_computation_whose_description_fails_is_described_later_and_not_stated_twice(recording: Recorder):
+    store, out = FakeStore(), Outcomes()
+    store.faults["id of c0"] = [OSError("once")]
+    submit(recording, computation(store, "c0", out), computation(store, "c1", out))
+    assert recording.flush()
+    assert store.made("compute") == [("c0",), ("c1",)]
+    assert sorted(store.made("describe")) == ["id of c0", "id of c1"]
+    assert out.stored == ["c0", "c1"]

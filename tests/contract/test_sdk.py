@@ -63,7 +63,7 @@ def storing_in(context: Context) -> sdk.ContextStore:
 def put(store: sdk.ContextStore, data: bytes, **fields: Any) -> AssetId:
     """Store an asset as a recorder does."""
     cid = sdk.cid_of(data)
-    store.keep(data)
+    store.keep(cid, data)
     store.register([cid])
     store.describe(cid, sdk.metadata_json({"name": "x", **fields}))
     return cid
@@ -104,7 +104,7 @@ def test_a_cid_is_computed_without_storing_unless_that_is_asked_for(tmp_path: Pa
     only_named, kept = sdk.cid_of(b"only named"), sdk.cid_of(b"kept")
     store.register([only_named, kept])
     assert not manifest(context, tmp_path)["blobs"]
-    store.keep(b"kept")
+    store.keep(sdk.cid_of(b"kept"), b"kept")
     assert manifest(context, tmp_path)["blobs"].keys() == {kept.removeprefix("urn:cid:")}
 
 

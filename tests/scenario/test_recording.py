@@ -1,6 +1,7 @@
 """When statements are made, what waits for them, and that it makes no difference to what is recorded."""
 
 import asyncio
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from eqty_sdk.context import graph_context
 from langchain_core.tools import tool
 
 from eqty_lineage.deepagents import ConfigurationError, EqtyDeepAgentsHandler
-from eqty_lineage.deepagents.recording import sdk
+from eqty_lineage.deepagents.recording import recorder, sdk
 from support.agents import Session, agent, asked, asks, call, edit, says, subagent, task, write
 from support.lineage import Lineage
 from support.sdk import cid_of, second
@@ -191,3 +192,22 @@ def test_what_was_queued_is_what_the_values_were(gate: threading.Event):
     lineage = session.lineage()
     assert "changed afterwards" not in lineage.everything()
     assert lineage.history("/a.md") == ["1 write_file"]
+
+
+def test_the_recorder_is_told_when_the_agent_only_waits_for_its_model(monkeypatch: pytest.MonkeyPatch):
+    session = Session()
+    works: dict[str, set[bool]] = {}
+    last: list[tuple[str, bool]] = []
+    after = session.handler._after
+
+    def noted(*, ended: bool) -> None:
+        after(ended=ended)
+        callback = sys._getframe(1).f_locals["method"].__name__
+        works.setdefault(callback, set()).add(session.handler._agent_works)
+        last[:] = [(callback, session.handler._recorder in recorder._WORKER._at_work)]
+
+    monkeypatch.setattr(session.handler, "_after", noted)
+    session.invoke(agent(write("w", "/a.md", "a\n")))
+    assert works["on_chat_model_start"] == {False}
+    assert works["on_llm_end"] == works["on_tool_start"] == works["on_tool_end"] == {True}
+    assert last == [("on_chain_end", False)]

@@ -282,7 +282,7 @@ class FakeStore:
         self.calls.append((kind, subject if note is None else note))
         self.statements[f"{kind} {subject}"] = None
 
-    def keep(self, data: bytes) -> None:
+    def keep(self, _: str, data: bytes) -> None:
         self._call("keep", data.decode())
 
     def register(self, cids: list[AssetId]) -> None:

@@ -139,6 +139,7 @@ class Observer(Queueing):
             starts_agent=started is not None,
         )
         self._warn(self._open_runs.add(run))
+        self._agent_works = kind is not Kind.MODEL or not self._open_runs.only_models()
         return run
 
     def _warn(self, at_once: int) -> None:
@@ -192,6 +193,7 @@ class Observer(Queueing):
     def _close(self, run: OpenRun) -> None:
         """Close a run; the end of a root closes all that is left of it."""
         self._open_runs.remove(run)
+        self._agent_works = run.parent is not None or self._open_runs.roots > 0
         self.release([run.run_id])
         if run.ticket is not None:
             run.lane.files.abandon(run.ticket)

@@ -94,6 +94,8 @@ class Queueing(BaseRoom):
         self._counted = Stats()
         self._closed = False
         self._disabled = False
+        self._agent_works = False
+        """Whether a run is open that does more than wait for a model."""
         self._local = threading.local()
         self._targets: Recent[str, sdk.Target] = Recent(sdk.MOST_THREADS)
         self._latest: sdk.Target | None = None
@@ -251,7 +253,7 @@ class Queueing(BaseRoom):
     @staticmethod
     def _store_now(root: Root, asset: Asset) -> None:
         if asset.data is not None:
-            root.store.keep(asset.data)
+            root.store.keep(asset.cid, asset.data)
         root.store.register([asset.cid])
         root.store.describe(asset.cid, asset.metadata)
 
@@ -265,6 +267,7 @@ class Queueing(BaseRoom):
     def _after(self, *, ended: bool) -> None:
         """Store what a callback recorded, and at a root's end wait for all of it; the lock is free."""
         try:
+            self._recorder.note_agent(works=self._agent_works)
             self._recorder.settle()
             if ended and self._wait:
                 self._wait_for_storage()

@@ -162,6 +162,12 @@ class OpenRuns:
         self._runs.pop(run.run_id, None)
         self._roots.pop(run.run_id, None)
 
+    def only_models(self) -> bool:
+        """Return whether something is open, and nothing is done but by models."""
+        around = {run.parent.run_id for run in self._runs.values() if run.parent is not None}
+        innermost = [run for run_id, run in self._runs.items() if run_id not in around]
+        return bool(innermost) and all(run.kind is Kind.MODEL for run in innermost)
+
     def left_open(self, root: Root) -> list[OpenRun]:
         """Return the runs of a root that never ended."""
         return [run for run in self._runs.values() if run.root is root]

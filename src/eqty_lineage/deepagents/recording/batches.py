@@ -99,18 +99,42 @@ class Line:
         error = _name(batch)
         if error is not None:
             return error
-        assets = [job for job in batch if job.independent]
-        errors = self._crew.run([_all(job) for job in assets])
+        assets = [job for job in batch if not job.steps]
+        error = self._apart(assets)
         for job in assets:
             if job.done:
                 # before a computation is worked out that may use it
                 _tell(job)
-        failed = {id(job): error for job, error in zip(assets, errors, strict=True) if error is not None}
-        for job in batch:
-            error = failed.get(id(job)) or (None if job.independent else _do(job.steps))
-            if error is not None:
-                return error
-        return None
+        if error is not None:
+            return error
+        ordered = [job for job in batch if job.steps]
+        while ordered and error is None:
+            error = self._in_order(ordered)
+        return error
+
+    def _apart(self, jobs: list[Job]) -> BaseException | None:
+        """Do what may be done at the same time; return the first error."""
+        for job in jobs:
+            self._crew.post(_all(job.apart))
+        return next(filter(None, self._crew.join()), None)
+
+    def _in_order(self, jobs: list[Job]) -> BaseException | None:
+        """Do jobs in their order, up to one that needs all before it done; take them from the list.
+
+        What they leave to be done apart is done meanwhile by whoever helps.
+        """
+        errors: list[BaseException | None] = []
+        begun = 0
+        try:
+            while jobs and not any(errors) and not (jobs[0].last and begun):
+                job = jobs.pop(0)
+                begun += 1
+                errors.append(_do(job.steps))
+                if not job.steps:
+                    self._crew.post(_all(job.apart))
+        finally:
+            errors.extend(self._crew.join())
+        return next(filter(None, errors), None)
 
 
 def _tell(job: Job) -> None:
@@ -144,13 +168,13 @@ def _name(batch: list[Job]) -> BaseException | None:
     return None
 
 
-def _all(job: Job) -> Step:
-    def steps() -> None:
-        error = _do(job.steps)
+def _all(steps: deque[Step]) -> Step:
+    def step() -> None:
+        error = _do(steps)
         if error is not None:
             raise error
 
-    return steps
+    return step
 
 
 def _do(steps: deque[Step]) -> BaseException | None:

@@ -22,7 +22,7 @@ class Store(Protocol):
     statements: dict[str, None]
     """The ids of the statements made here, in the order made."""
 
-    def keep(self, data: bytes) -> None:
+    def keep(self, cid: AssetId, data: bytes) -> None:
         """Store contents, if the SDK is set to."""
 
     def register(self, cids: list[AssetId]) -> None:
@@ -48,25 +48,27 @@ class Job:
     alone: bool = False
     """Whether that asset has a data statement to itself."""
     steps: deque[Step] = field(default_factory=deque)
-    """What comes after it."""
-    independent: bool = False
-    """Whether the steps may be done at the same time as those of the jobs around it."""
+    """What comes after it, in the order of the jobs."""
+    apart: deque[Step] = field(default_factory=deque)
+    """What comes after that, at the same time as the steps of other jobs."""
+    last: bool = False
+    """Whether all jobs before it have to be done before its steps."""
     stored: Step | None = None
 
     @property
     def done(self) -> bool:
         """Whether all is stored."""
-        return not self.prepare and self.names is None and not self.steps
+        return not self.prepare and self.names is None and not self.steps and not self.apart
 
 
 def asset_job(store: Store, asset: Asset, *, stored: Step, failed: Callable[[BaseException], None]) -> Job:
     """Return the job of an asset; without metadata it is only something that payloads refer to."""
-    job = Job(store, failed, names=asset.cid, alone=asset.alone, independent=True, stored=stored)
+    job = Job(store, failed, names=asset.cid, alone=asset.alone, stored=stored)
     if asset.data is not None:
         data = asset.data
-        job.prepare.append(lambda: store.keep(data))
+        job.prepare.append(lambda: store.keep(asset.cid, data))
     if asset.metadata:
-        job.steps.append(lambda: store.describe(asset.cid, asset.metadata))
+        job.apart.append(lambda: store.describe(asset.cid, asset.metadata))
     return job
 
 
@@ -77,10 +79,10 @@ def computation_job(
     ids: list[str] = []
     job = Job(store, failed, stored=stored)
     job.steps.append(lambda: ids.append(store.compute(computation())))
-    job.steps.append(lambda: store.describe(ids[0], computation().metadata))
+    job.apart.append(lambda: store.describe(ids[0], computation().metadata))
     return job
 
 
 def other_job(store: Store, step: Step, *, failed: Callable[[BaseException], None]) -> Job:
     """Return the job of anything else."""
-    return Job(store, failed, steps=deque([step]))
+    return Job(store, failed, steps=deque([step]), last=True)

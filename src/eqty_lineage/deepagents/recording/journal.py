@@ -283,7 +283,7 @@ class _Known:
         if left:
             asset = seal_asset(left, last)
             if asset.data is not None:
-                self.store.keep(asset.data)
+                self.store.keep(asset.cid, asset.data)
             self.store.register([asset.cid])
             self.store.describe(asset.cid, asset.metadata)
 
@@ -302,7 +302,8 @@ def _recover(entry: dict[str, Any], known: _Known, done: Recovered) -> None:
         cid, metadata = AssetId(asset["cid"]), asset["metadata"]
         described = not metadata or (_bare(cid), sdk.metadata_cid(metadata)) in known.described
         if asset["data"] is not None:
-            known.store.keep(base64.b64decode(asset["data"]))
+            data = base64.b64decode(asset["data"])
+            known.store.keep(sdk.cid_of(data), data)
         if metadata and described:
             known.store.keep_metadata(metadata)
         if described and _bare(cid) in known.registered:

@@ -6,6 +6,7 @@ Both recorders store jobs the same way, in the order they were submitted; they d
 from __future__ import annotations
 
 import atexit
+import contextlib
 import logging
 import queue
 import threading
@@ -23,6 +24,8 @@ from eqty_lineage.deepagents.recording.jobs import Job
 logger = logging.getLogger("eqty.deepagents")
 
 _LINGER: Final = 0.03
+_HELPERS: Final = 2
+"""Threads that help while no agent works. The SDK waits for its database now and then: two pay even on two cores."""
 _QUIET: Final = 1.0
 """Seconds of waiting before anything is said about it, and between two times it is said."""
 _TICK: Final = 0.25
@@ -46,6 +49,9 @@ class Recorder(Protocol):
 
     def settle(self) -> None:
         """Called by the submitting thread once it holds no lock; waits while too many jobs are queued."""
+
+    def note_agent(self, *, works: bool) -> None:
+        """Be told whether the agent works, or has no run or only waits for its models: then more threads may store."""
 
     def flush(self, timeout: float | None = None, waiting: Waiting | None = None) -> bool:
         """Wait until every job submitted so far is stored or given up; return whether that came about in time.
@@ -112,6 +118,9 @@ class InlineRecorder(_Clocked):
             self._line.run()
             self.seconds += time.perf_counter() - began
 
+    def note_agent(self, *, works: bool) -> None:
+        """Take no notice: the one thread that stores is the agent's."""
+
     def flush(self, timeout: float | None = None, waiting: Waiting | None = None) -> bool:
         """Store what is left, however long that takes."""
         del timeout, waiting  # storing happens on this very thread
@@ -167,8 +176,13 @@ class BackgroundRecorder(_Clocked):
         """Wait while the queue is full: nothing is dropped, unless the store takes nothing any more."""
         if self.queued <= self._queue_size or process.is_orphan():
             return
-        if not _WORKER.crew.help_until(lambda: self.queued <= self._queue_size // 2, _FULL):
+        _WORKER.hurry()
+        if not _WORKER.crew.wait_until(lambda: self.queued <= self._queue_size // 2, _FULL):
             self.flush()
+
+    def note_agent(self, *, works: bool) -> None:
+        """Let other threads help to store while no agent of the process works."""
+        _WORKER.note_agent(self, works=works)
 
     def flush(self, timeout: float | None = None, waiting: Waiting | None = None) -> bool:
         """Wait until the thread has stored or given up everything submitted so far."""
@@ -180,7 +194,7 @@ class BackgroundRecorder(_Clocked):
         pause = _QUIET
         while True:
             slice_ = pause if left is None else min(pause, left)
-            if _WORKER.crew.help_until(lambda: self._finished >= target, slice_, idle=timeout is not None):
+            if _WORKER.crew.wait_until(lambda: self._finished >= target, slice_):
                 return True
             if left is not None:
                 left -= slice_
@@ -248,6 +262,9 @@ class _Worker:
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._hurried = threading.Event()
+        self._helpers: list[threading.Thread] = []
+        self._at_work: weakref.WeakSet[BackgroundRecorder] = weakref.WeakSet()
+        """Recorders whose agents do more than wait for their models."""
 
     def put(self, task: Callable[[], None]) -> None:
         self._tasks.put(task)
@@ -262,8 +279,36 @@ class _Worker:
                     self._thread.start()
 
     def hurry(self) -> None:
-        """Somebody waits: no more lingering until the queue is empty."""
+        """Somebody waits: no more lingering, and helpers, until the queue is empty."""
         self._hurried.set()
+        self._call_helpers()
+
+    def note_agent(self, recorder: BackgroundRecorder, *, works: bool) -> None:
+        """Note whether a recorder's agent works; see :class:`Recorder`."""
+        with self._lock:
+            changes = works != (recorder in self._at_work)
+            if changes:
+                (self._at_work.add if works else self._at_work.discard)(recorder)
+        if self._may_help():
+            if recorder.queued:
+                self._call_helpers()
+        elif changes:
+            self.crew.wake()
+
+    def _may_help(self) -> bool:
+        return self._hurried.is_set() or not self._at_work
+
+    def _call_helpers(self) -> None:
+        with self._lock:
+            self._helpers = [helper for helper in self._helpers if helper.is_alive()]
+            with contextlib.suppress(RuntimeError):  # no thread can be started any more when the interpreter ends
+                while len(self._helpers) < _HELPERS:
+                    helper = threading.Thread(target=self._help, name="eqty-lineage-helper", daemon=True)
+                    helper.start()
+                    self._helpers.append(helper)
+
+    def _help(self) -> None:
+        self.crew.help_until(lambda: not self._may_help())
 
     def linger(self) -> None:
         """Give callbacks a little time to record more, unless somebody waits."""
@@ -271,8 +316,9 @@ class _Worker:
 
     def _work(self) -> None:
         while True:
-            if self._tasks.empty():
+            if self._tasks.empty() and self._hurried.is_set():
                 self._hurried.clear()
+                self.crew.wake()
             task = self._tasks.get()
             try:
                 task()

@@ -162,9 +162,9 @@ class ContextStore:
         self.statements: dict[str, None] = {}
         """The ids of all statements made here, credentials included, each once, in the order made."""
 
-    def keep(self, data: bytes) -> None:
+    def keep(self, cid: AssetId, data: bytes) -> None:
         """Store contents, if the SDK is set to; write anew what a full disk left half-written."""
-        repair_blob(store_folder_once(), _bare(cid_of(data)), len(data))
+        repair_blob(store_folder_once(), _bare(cid), len(data))
         get_cid_for_bytes(data)
 
     def keep_metadata(self, metadata: str) -> None:
