@@ -14,6 +14,7 @@ from eqty_lineage.deepagents.facts import Version, Why
 from eqty_lineage.deepagents.filesystem import contents, reconstruction
 from eqty_lineage.deepagents.filesystem.contents import Content
 from eqty_lineage.deepagents.filesystem.effects import (
+    Edited,
     Effect,
     Nothing,
     ReadBytes,
@@ -239,6 +240,9 @@ class Observed:
             case Nothing():
                 assert isinstance(started, Called)
                 assert started.result.error
+            case Edited(why=why):
+                assert why in {Why.UNENCODABLE, Why.BAD_BINARY, Why.NO_BASE}
+                assert bytes_of(started.sent[path]) is None or before is None or not seen
             case Unknown(Why.UNCLEAR):
                 assert isinstance(started, Called)
                 assert "no lines were read" in started.result.content

@@ -35,12 +35,17 @@ RECORDING = ("recording", "recording.*")
 
 # The first pattern that fits a module is its room. A module that no pattern fits fails the test.
 # A folder's own module is `folder.__init__`.
-VALUES = ("payloads", "prompts", "references", "results", "transcripts", "endings", "clock", "gaps", "recent", "stats")
+VALUES = (
+    *("compaction", "offloads", "payloads", "prompts", "references", "results", "transcripts"),
+    *("endings", "clock", "gaps", "recent", "stats"),
+)
 RUNS = ("runs", "lanes", "agents")
-STATE = ("sinks", "file_effects", "extractors")
+STATE = ("sinks", "file_effects", "extractors", "given")
 
 ROOMS = {
-    "__init__": Room(ours=("handler", "extractors", "references", "recording.sdk", "recording.journal"), base="public"),
+    "__init__": Room(
+        ours=("handler", "extractors", "given", "references", "recording.sdk", "recording.journal"), base="public"
+    ),
     "facts": Room(ours=PURE, pure=True),
     "filesystem.*": Room(ours=PURE, pure=True),
     "recording.sdk": Room(ours=("facts", *RECORDING), others=("eqty_sdk",)),
@@ -54,15 +59,18 @@ ROOMS = {
     "references": Room(ours=("facts",)),
     "transcripts": Room(ours=("facts", "payloads", "references"), others=("langchain_core",)),
     "payloads": Room(others=("langchain_core",), base="public"),
-    "prompts": Room(ours=("payloads",), others=("langchain_core",)),
     "results": Room(ours=("payloads",), others=("langchain_core",)),
+    "compaction": Room(ours=("results",), others=("langchain_core",)),
+    "offloads": Room(ours=("results",), others=("langchain_core",)),
+    "prompts": Room(ours=("compaction", "facts", "payloads"), others=("langchain_core",)),
     "lanes": Room(ours=("recent", "transcripts", *PURE)),
-    "runs": Room(ours=("gaps", "lanes", "recent", "transcripts", "recording.jobs", "recording.sdk", *PURE)),
+    "runs": Room(ours=("gaps", "lanes", "offloads", "recent", "transcripts", "recording.jobs", "recording.sdk", *PURE)),
     "agents": Room(ours=("lanes", "runs")),
     # what an extractor knows: a sink, and through it the run it is in; never the handler
     "sinks": Room(ours=("payloads", "runs", "recording.sdk", *PURE), base="public"),
     "file_effects": Room(ours=("payloads", "sinks", *PURE)),
     "extractors": Room(ours=("payloads", "runs", "sinks", "file_effects", *PURE), base="public"),
+    "given": Room(ours=("payloads", "sinks", *PURE), base="public"),
     "drafting": Room(ours=(*VALUES, *RUNS, "sinks", *PURE, *RECORDING), others=("langchain_core",)),
     "packing": Room(
         ours=("drafting", *VALUES, *RUNS, "sinks", *PURE, *RECORDING), others=("langchain_core",), base="public"
@@ -73,9 +81,12 @@ ROOMS = {
         base="private",
     ),
     "queueing": Room(ours=("base", "drafting", "progress", *VALUES, *RUNS, "sinks", *PURE, *RECORDING)),
-    "observing": Room(ours=("queueing", *VALUES, *RUNS, "extractors", *PURE, *RECORDING)),
+    "observing": Room(ours=("queueing", *VALUES, *RUNS, "extractors", "given", *PURE, *RECORDING)),
+    "saving": Room(ours=("observing", "drafting", *VALUES, *RUNS, *STATE, *PURE, *RECORDING)),
     "handler": Room(
-        ours=("observing", "drafting", *VALUES, *RUNS, *STATE, *PURE), others=("langchain_core",), base="public"
+        ours=("observing", "saving", "drafting", *VALUES, *RUNS, *STATE, *PURE),
+        others=("langchain_core",),
+        base="public",
     ),
     "reading.*": Room(ours=("reading", "reading.*")),
 }

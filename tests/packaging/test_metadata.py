@@ -8,9 +8,11 @@ import eqty_lineage.deepagents
 
 PUBLIC = {
     "AssetSink",
+    "AsyncTaskExtractor",
     "ConfigurationError",
     "EqtyCallbackHandler",
     "EqtyDeepAgentsHandler",
+    "MemoryExtractor",
     "PathExtractor",
     "SkillExtractor",
     "StateExtractor",

@@ -28,7 +28,8 @@ ALWAYS = {
     "started_at": str,
     "ended_at": str,
 }
-SOMETIMES = {"parent_run_id", "tool_call_id", "files", "recorder", "vocabulary"}
+COMPACTION = {"compaction", "cutoff", "messages_dropped", "messages_kept"}
+SOMETIMES = {"parent_run_id", "tool_call_id", "files", "recorder", "vocabulary", *COMPACTION}
 ROLES = {"wrote": "outputs", "read": "inputs", "replaced": "inputs", "removed": "inputs", "present": "inputs"}
 EVIDENCE = {"state", "arguments", "reconstructed", "bytes", "witnessed", "rendering", "edit"}
 
@@ -312,6 +313,9 @@ class Lineage:
                 yield f"uses a file in an unknown form: {use}"
             elif use["cid"] not in getattr(step, ROLES[use["role"]]):
                 yield f"{use['role']} {use['path']}, which is not among its {ROLES[use['role']]}"
+            elif use["evidence"] == "edit":
+                if {"edit_of": use["path"]}.items() - self.described(use["cid"]).items():
+                    yield f"uses an edit of {use['path']} that is not described as one"
             elif use["evidence"] != "rendering" and use["cid"] not in self.versions(use["path"]):
                 yield f"uses a version of {use['path']} that is not described as one"
 
@@ -324,7 +328,7 @@ class Lineage:
             (use["path"], use.get("version"), step.fields["lane"])
             for step in self.steps
             for use in step.fields.get("files", [])
-            if use["role"] == "wrote"
+            if use["role"] == "wrote" and "version" in use
         )
         for version, times in wrote.items():
             if times > conversations:

@@ -6,6 +6,7 @@ import pytest
 
 from eqty_lineage.deepagents.facts import Evidence, Version, Why
 from eqty_lineage.deepagents.filesystem.effects import (
+    Edited,
     Effect,
     Nothing,
     ReadBytes,
@@ -81,7 +82,8 @@ class TestEdits:
     ) -> None:
         if text is not None:
             made(lane, write("/a", text))
-        assert made(lane, call, count=count) == Unknown(why)
+        base = version("/a", 1, str(text)) if why is Why.LINE_ENDINGS else None
+        assert made(lane, call, count=count) == Edited(call, count, why, base)
         assert believed(lane) is None
 
     def test_an_edit_that_changes_nothing_is_no_new_version(self, lane: LaneFiles) -> None:
@@ -205,7 +207,7 @@ class TestCallsAtTheSameTime:
         made(lane, write("/a", "b"))
         editing = lane.begin(edit("/a", "b", "c"), 1)
         lane.begin(other, 1)
-        assert lane.settle(editing, Succeeded(1)) == Unknown(Why.CONTESTED)
+        assert lane.settle(editing, Succeeded(1)) == Edited(editing.call, 1, Why.CONTESTED, None)
         assert believed(lane) is None
 
     def test_an_edit_during_a_change_that_began_before_it_is_not_replayed(self, lane: LaneFiles) -> None:
@@ -213,7 +215,7 @@ class TestCallsAtTheSameTime:
         other = lane.begin(write("/a", "c"), 1)
         editing = lane.begin(edit("/a", "b", "c"), 1)
         lane.settle(other, Failed())
-        assert lane.settle(editing, Succeeded(1)) == Unknown(Why.CONTESTED)
+        assert lane.settle(editing, Succeeded(1)) == Edited(editing.call, 1, Why.CONTESTED, None)
 
     def test_changes_of_different_files_do_not_matter_to_each_other(self, lane: LaneFiles) -> None:
         one, other = lane.begin(write("/a", "b"), 1), lane.begin(write("/b", "c"), 1)

@@ -8,6 +8,7 @@ from eqty_lineage.deepagents.filesystem.reconstruction import (
     Failed,
     FileCall,
     Read,
+    Search,
     Succeeded,
     Unclear,
     base64_block,
@@ -31,6 +32,7 @@ EDIT = {"file_path": "/a", "old_string": "b", "new_string": "c"}
         ("read_file", {"file_path": "/a", "offset": "5", "limit": 3}, Read(VirtualPath("/a"), "5", 3)),
         ("execute", {"command": "ls"}, Execute()),
         ("execute", {}, Execute()),
+        ("grep", {"pattern": "x", "output_mode": "content"}, Search()),
     ],
 )
 def test_a_call_of_a_file_tool_is_told_from_its_arguments(

@@ -6,6 +6,8 @@ import pytest
 
 from eqty_lineage.deepagents.facts import Evidence, Version, Why
 from eqty_lineage.deepagents.filesystem.effects import (
+    Edited,
+    Found,
     Nothing,
     ReadBytes,
     ReadVersion,
@@ -16,7 +18,7 @@ from eqty_lineage.deepagents.filesystem.effects import (
     Wrote,
 )
 from eqty_lineage.deepagents.filesystem.outside import SharedFiles
-from eqty_lineage.deepagents.filesystem.reconstruction import Execute, Failed, FileCall, Succeeded, Unclear
+from eqty_lineage.deepagents.filesystem.reconstruction import Execute, Failed, FileCall, Search, Succeeded, Unclear
 from eqty_lineage.deepagents.filesystem.versions import LaneFiles
 from support.files import block, cid_of, delete, edit, made, read, shown, version, write
 
@@ -130,7 +132,8 @@ class TestCalls:
         assert effect.data == b"c\r\r\n"
 
     def test_an_edit_that_cannot_be_replayed_is_told_by_the_next_state(self, lane: LaneFiles) -> None:
-        assert made(lane, edit("/a", "x", "c"), step=2, count=1) == Unknown(Why.MISMATCH)
+        call = edit("/a", "x", "c")
+        assert made(lane, call, step=2, count=1) == Edited(call, 1, Why.MISMATCH, None)
         lane.adopt(state(a="c"), 3)
         assert current(lane) == {"/a": in_state("/a", 2, "c")}
 
@@ -468,3 +471,65 @@ class TestKnowledge:
         lane.rest()
         lane.adopt(state(a="c"), 1)
         assert current(lane) == {"/a": in_state("/a", 2, "c")}
+
+
+class TestSearches:
+    RESULT = "/a:\n  1: b\n/b:\n  1: x"
+
+    def test_it_finds_what_the_state_held_when_it_began(self, lane: LaneFiles) -> None:
+        searching = lane.begin(Search(), 2)
+        made(lane, write("/a", "b, new"), step=2)
+        assert lane.settle(searching, Succeeded(), self.RESULT) == Found((in_state("/a", 1, "b"),))
+
+    def test_lines_the_file_does_not_have_are_not_found_in_it(self, lane: LaneFiles) -> None:
+        assert lane.settle(lane.begin(Search(), 2), Succeeded(), "/a:\n  1: c") == Found(())
+
+    def test_a_failed_search_found_nothing(self, lane: LaneFiles) -> None:
+        assert lane.settle(lane.begin(Search(), 2), Failed(), self.RESULT) == Nothing()
+
+    def test_outside_state_it_finds_what_was_believed_all_the_while(self) -> None:
+        lane = LaneFiles(SharedFiles(cid_of), cid_of)
+        held = made(lane, write("/a", "b"))
+        assert isinstance(held, Wrote)
+        assert lane.settle(lane.begin(Search(), 1), Succeeded(), self.RESULT) == Found((held.version,))
+
+    @pytest.mark.parametrize(
+        "other", [write("/a", "b2"), edit("/a", "b", "c"), delete("/a"), write("/z", "z"), Execute()]
+    )
+    def test_outside_state_a_change_at_the_same_time_leaves_it_open(self, other: FileCall) -> None:
+        lane = LaneFiles(SharedFiles(cid_of), cid_of)
+        made(lane, write("/a", "b"))
+        searching = lane.begin(Search(), 1)
+        made(lane, other, count=1)
+        assert lane.settle(searching, Succeeded(), self.RESULT) == Found(())
+
+    def test_a_search_disturbs_nothing(self) -> None:
+        lane = LaneFiles(SharedFiles(cid_of), cid_of)
+        made(lane, write("/a", "b"))
+        editing = lane.begin(edit("/a", "b", "c"), 1)
+        lane.settle(lane.begin(Search(), 1), Succeeded(), self.RESULT)
+        assert isinstance(lane.settle(editing, Succeeded(1)), Wrote)
+
+
+class TestGiven:
+    def test_what_the_state_holds_is_that_version(self, lane: LaneFiles) -> None:
+        assert lane.given("/a", cid_of(b"b")) == in_state("/a", 1, "b")
+
+    def test_it_stays_that_version_when_the_file_has_changed(self, lane: LaneFiles) -> None:
+        before = lane.given("/a", cid_of(b"b"))
+        lane.adopt(state(a="c"), 3)
+        assert lane.given("/a", cid_of(b"b")) == before
+
+    def test_outside_it_is_believed_by_nobody(self) -> None:
+        lane = LaneFiles(SharedFiles(cid_of), cid_of)
+        version = lane.given("/m", cid_of(b"b"))
+        assert version.ordinal == 1
+        call = edit("/m", "b", "c")
+        assert made(lane, call, count=1) == Edited(call, 1, Why.NO_BASE, None)
+
+    def test_outside_what_any_lane_believes_is_that_version(self) -> None:
+        shared = SharedFiles(cid_of)
+        lane, other = LaneFiles(shared, cid_of), LaneFiles(shared, cid_of)
+        held = made(lane, write("/m", "b"))
+        assert isinstance(held, Wrote)
+        assert lane.given("/m", cid_of(b"b")) == other.given("/m", cid_of(b"b")) == held.version

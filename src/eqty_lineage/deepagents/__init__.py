@@ -9,7 +9,8 @@ from eqty_lineage.langchain import (
     eqty_tool,
 )
 
-from eqty_lineage.deepagents.extractors import SkillExtractor, TodoListExtractor, VirtualFileExtractor
+from eqty_lineage.deepagents.extractors import TodoListExtractor, VirtualFileExtractor
+from eqty_lineage.deepagents.given import AsyncTaskExtractor, MemoryExtractor, SkillExtractor
 from eqty_lineage.deepagents.handler import EqtyDeepAgentsHandler
 from eqty_lineage.deepagents.recording.journal import Recovered, recover
 from eqty_lineage.deepagents.recording.sdk import ConfigurationError
@@ -18,9 +19,11 @@ from eqty_lineage.deepagents.references import NotExpandableError, expand
 __all__ = [
     "UNCLAIMED",
     "AssetSink",
+    "AsyncTaskExtractor",
     "ConfigurationError",
     "EqtyCallbackHandler",
     "EqtyDeepAgentsHandler",
+    "MemoryExtractor",
     "NotExpandableError",
     "PathExtractor",
     "Recovered",

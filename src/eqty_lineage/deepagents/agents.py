@@ -2,7 +2,7 @@
 
 An agent's graph run is told from any other chain by what spawned it (the ``task`` tool) or by an ``lc_agent_name``
 that differs from the one its surroundings carry. A runnable, a plain graph or a model chain called inside a tool
-carries its agent's name and is none.
+carries its agent's name and is none; the grader of ``RubricMiddleware`` carries it and is one.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class Started:
     caller: OpenRun | None
 
 
-def started_by(parent: OpenRun | None, metadata: Mapping[str, Any]) -> Started | None:
-    """Return the subagent that a chain run under ``parent`` starts, or ``None``."""
+def started_by(parent: OpenRun | None, name: str, metadata: Mapping[str, Any]) -> Started | None:
+    """Return the subagent that a chain run called ``name`` under ``parent`` starts, or ``None``."""
     if parent is None:
         return None
     own = name_in(metadata)
     caller = parent if parent.kind is Kind.TOOL else None
     is_own_name = own is not None and own != parent.lane.named
     delegated = _text(parent.arguments.get("subagent_type")) if _is_task(parent) else None
-    agent = own if is_own_name else delegated
+    agent = own if is_own_name else delegated or _grader(parent, name)
     if agent is None:
         return None
     namespace = metadata.get(NAMESPACE)
@@ -71,6 +71,12 @@ def agent_payload(name: str, metadata: Mapping[str, Any], config: Mapping[str, A
     if config:
         payload["config"] = dict(config)
     return payload
+
+
+def _grader(parent: OpenRun, name: str) -> str | None:
+    """Return the name of the agent that grades another's work: its runs carry the other's name (deepagents 0.7.32)."""
+    is_one = name == "rubric_grader" and parent.kind is Kind.CHAIN and parent.name.startswith("RubricMiddleware")
+    return name if is_one else None
 
 
 def _is_task(run: OpenRun) -> bool:

@@ -22,7 +22,7 @@ from eqty_lineage.deepagents import payloads, references
 from eqty_lineage.deepagents.clock import next_sequence, now
 from eqty_lineage.deepagents.drafting import Frame, as_occurrence, ids
 from eqty_lineage.deepagents.endings import Ending
-from eqty_lineage.deepagents.extractors import SkillExtractor, TodoListExtractor, VirtualFileExtractor
+from eqty_lineage.deepagents.extractors import TodoListExtractor, VirtualFileExtractor
 from eqty_lineage.deepagents.facts import (
     AssetId,
     Computation,
@@ -31,6 +31,7 @@ from eqty_lineage.deepagents.facts import (
     Why,
     files_metadata,
 )
+from eqty_lineage.deepagents.given import AsyncTaskExtractor, MemoryExtractor, SkillExtractor
 from eqty_lineage.deepagents.packing import Packing
 from eqty_lineage.deepagents.payloads import plain, serialise
 from eqty_lineage.deepagents.recording import sdk
@@ -43,7 +44,9 @@ if TYPE_CHECKING:
 
     from eqty_lineage.deepagents.runs import OpenRun
 
-_STATE_KEYS: Final = frozenset({SkillExtractor, TodoListExtractor, VirtualFileExtractor})
+_STATE_KEYS: Final = frozenset(
+    {SkillExtractor, MemoryExtractor, AsyncTaskExtractor, TodoListExtractor, VirtualFileExtractor}
+)
 
 _DISTRIBUTION: Final = "eqty-lineage-deepagents"
 try:
@@ -154,6 +157,7 @@ class BaseRoom(Packing, EqtyCallbackHandler):
             "started_at": run.started_at,
             "ended_at": now(),
         }
+        fields.update(run.notes)
         if run.tool_call_id is not None:
             fields["tool_call_id"] = run.tool_call_id
         if run.uses:

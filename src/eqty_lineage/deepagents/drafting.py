@@ -15,6 +15,7 @@ from eqty_lineage.deepagents.sinks import Place
 if TYPE_CHECKING:
     from langchain_core.outputs import LLMResult
 
+    from eqty_lineage.deepagents.offloads import Saved
     from eqty_lineage.deepagents.runs import OpenRun, Root
 
 
@@ -29,6 +30,8 @@ class Frame:
     manifests: list[str] = field(default_factory=list)
     carried: list[AssetId] = field(default_factory=list)
     created: list[AssetId] = field(default_factory=list)
+    expected: list[Saved] = field(default_factory=list)
+    """Files whose bytes the next state will show."""
     response: LLMResult | None = None
     state: AssetId | None = None
     prompt: Any = None

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import Any
 
 _STOPS = frozenset({"GeneratorExit", "CancelledError", "KeyboardInterrupt"})
+
+
+def handed_over(error: BaseException) -> Any | None:
+    """Return the ``Command`` with which a step hands over to the graph around its own (langgraph 1.2.24), or ``None``.
+
+    LangGraph raises it through the step and its graph; neither has failed.
+    """
+    is_handoff = any(kind.__name__ == "ParentCommand" for kind in type(error).__mro__)
+    return error.args[0] if is_handoff and error.args else None
 
 
 class Ending(Enum):

@@ -50,6 +50,7 @@ class VirtualFileExtractor(StateExtractor):
         run = sink.run
         adoption = run.lane.files.adopt(files, run.step if sink.place is Place.NODE_IN else None)
         stand_in: dict[str, str | None] = dict.fromkeys(files)
+        run.lane.fresh = [version for version, data in adoption.present if data is not None]
         for version, data in adoption.present:
             sink.draft_version(version, data)
             sink.carry(version.cid)
@@ -177,33 +178,10 @@ def _plan_stand_in(plan: PlanRevision) -> dict[str, str | int]:
     return {"plan": str(plan.cid), "open": plan.open_items}
 
 
-class SkillExtractor(StateExtractor):
-    """``skills_metadata``: each skill of the catalogue is a ``Skill``, carried; the sorted names stand in."""
-
-    def extract(self, key_path: tuple[str, ...], value: Any, sink: AssetSink) -> Any:
-        """Claim a catalogue. One unreadable entry declines the whole before anything is registered."""
-        del key_path
-        if not isinstance(sink, StateSink) or sink.state_key != "skills_metadata" or sink.place is Place.RUN_IN:
-            return UNCLAIMED
-        if not isinstance(value, list):
-            return UNCLAIMED
-        skills = [plain(skill) for skill in value]
-        if not all(
-            isinstance(skill, dict) and isinstance(skill.get("name"), str) and skill["name"] for skill in skills
-        ):
-            return UNCLAIMED
-        for skill in skills:
-            cid = sink.draft("Skill", skill, skill["name"], str(skill.get("description") or "A skill."))
-            sink.carry(cid)
-            sink.run.skills.append(cid)
-        return sorted(skill["name"] for skill in skills)
-
-
 __all__ = [
     "UNCLAIMED",
     "AssetSink",
     "Place",
-    "SkillExtractor",
     "StateExtractor",
     "StateSink",
     "TodoListExtractor",

@@ -72,6 +72,7 @@ class Why(StrEnum):
     NOT_CHAT = "a completion model without messages is not recorded"
     SERVICE = "the integrity service refused the context"
     IMPORT = "the evidence attached by the model could not be imported"
+    REMOTE = "what a remote agent does is not seen here"
     SELF_INPUT = "an asset stood on both sides of one computation"
     EXTRACTOR = "an extractor failed"
 

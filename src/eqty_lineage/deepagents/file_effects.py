@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, assert_never
 from eqty_lineage.deepagents.facts import Evidence, FileUse, Role, Version, Why
 from eqty_lineage.deepagents.filesystem import renderings
 from eqty_lineage.deepagents.filesystem.effects import (
+    Edited,
     Effect,
+    Found,
     Nothing,
     ReadBytes,
     ReadVersion,
@@ -40,6 +42,8 @@ def apply(effect: Effect, sink: StateSink, *, call: FileCall | None = None, resu
 
     match effect:
         case Wrote(version, replaced, data):
+            # what was read before is no longer the latest that is known
+            sink.run.lane.renderings.pop(version.path, None)
             if replaced is not None:
                 use(replaced, Role.REPLACED)
             use(version, Role.WROTE, data)
@@ -52,6 +56,14 @@ def apply(effect: Effect, sink: StateSink, *, call: FileCall | None = None, resu
             use(version, Role.READ)
         case ReadBytes(version, data):
             use(version, Role.READ, data)
+        case Found(versions):
+            for version in versions:
+                use(version, Role.READ)
+        case Edited():
+            _use_edit(effect, sink)
+            if effect.base is not None:
+                use(effect.base, Role.READ)
+            sink.gap(effect.why, what or _name_of(effect.call))
         case Unknown(why):
             sink.gap(why, what or _name_of(call))
         case Rendered():
@@ -65,10 +77,28 @@ def apply(effect: Effect, sink: StateSink, *, call: FileCall | None = None, resu
 
 
 def _use_rendering(call: Read, result: Any, sink: StateSink) -> None:
+    run = sink.run
     name = renderings.name_of(call.path, call.offset, call.limit)
     cid = sink.draft_rendering(plain(result), call.path, name)
     sink.carry(cid)
-    sink.run.uses.append(FileUse(call.path, cid, None, Role.READ, Evidence.RENDERING))
+    run.uses.append(FileUse(call.path, cid, None, Role.READ, Evidence.RENDERING))
+    saved = run.lane.saved_at(call.path)
+    if saved is not None and saved != cid:
+        sink.carry(saved)
+        run.uses.append(FileUse(call.path, saved, None, Role.READ, Evidence.RENDERING))
+    run.lane.renderings[call.path] = (cid, run.tool_call_id)
+
+
+def _use_edit(edit: Edited, sink: StateSink) -> None:
+    """What was replaced by what is known, and which rendering the model saw that asked for it."""
+    run, path = sink.run, edit.call.path
+    cid = sink.draft_edit(path, edit.call.old, edit.call.new, every=edit.call.every, count=edit.count)
+    sink.create(cid)
+    run.uses.append(FileUse(path, cid, None, Role.WROTE, Evidence.EDIT))
+    rendering, shown_by = run.lane.renderings.get(path) or (None, None)
+    if rendering is not None and shown_by in run.lane.shown:
+        sink.carry(rendering)
+        run.uses.append(FileUse(path, rendering, None, Role.READ, Evidence.RENDERING))
 
 
 def _name_of(call: FileCall | None) -> str:

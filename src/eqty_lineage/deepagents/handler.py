@@ -11,16 +11,17 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-from eqty_lineage.deepagents import agents, file_effects, prompts, results
+from eqty_lineage.deepagents import agents, compaction, endings, file_effects, offloads, prompts, results
 from eqty_lineage.deepagents.drafting import Frame, ids
 from eqty_lineage.deepagents.endings import Ending
 from eqty_lineage.deepagents.facts import AssetId, Gap, Status, Why
 from eqty_lineage.deepagents.filesystem import reconstruction
 from eqty_lineage.deepagents.filesystem.effects import Unknown
 from eqty_lineage.deepagents.filesystem.reconstruction import FILE_TOOLS, Failed
-from eqty_lineage.deepagents.observing import Observer, observed
+from eqty_lineage.deepagents.observing import observed
 from eqty_lineage.deepagents.payloads import plain
 from eqty_lineage.deepagents.runs import Kind, OpenRun
+from eqty_lineage.deepagents.saving import Saving
 from eqty_lineage.deepagents.sinks import Place, StateSink
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 _CLAIMED: Final = frozenset({"files", "todos", "skills_metadata"})
 
 
-class EqtyDeepAgentsHandler(Observer):
+class EqtyDeepAgentsHandler(Saving):
     """Records a DeepAgents run as signed EQTY lineage. Pass it in ``config={"callbacks": [handler]}``.
 
     One handler per conversation: turns that follow each other share what is known of files and plan. Every
@@ -86,7 +87,7 @@ class EqtyDeepAgentsHandler(Observer):
         run.occurrence = _occurrence(run, run.call)
         # a root is announced to every class between; what is nested is the base's logic alone
         start = super().on_chain_start if run.parent is None else self.nested_chain_start
-        with self._recording(run, Place.RUN_IN if is_run else Place.NODE_IN):
+        with self._recording(run, Place.RUN_IN if is_run else Place.NODE_IN) as frame:
             start(
                 serialized or {},
                 inputs,
@@ -99,6 +100,8 @@ class EqtyDeepAgentsHandler(Observer):
             run.recorded = self.is_tracked(run_id)
             if run.starts_agent:
                 self._link_subagent(run)
+            if run.owns_state and isinstance(inputs, Mapping):
+                self._release(run, frame)
 
     def _enter_node(self, run: OpenRun, inputs: Any) -> None:
         """Note what a node's input state says about its agent's lane, beyond what the extractors lift out."""
@@ -109,6 +112,8 @@ class EqtyDeepAgentsHandler(Observer):
         run.owns_state = run.parent is not None and lane.owner == run.parent.run_id
         if run.owns_state and "messages" in state:
             lane.last_request = prompts.last_request(state["messages"]) or lane.last_request
+            lane.message_count = len(state["messages"]) if isinstance(state["messages"], list) else None
+            lane.cutoff = compaction.cutoff_in(state, offloads.EVENT)
             if "todos" not in state:
                 lane.plan = None
 
@@ -133,15 +138,23 @@ class EqtyDeepAgentsHandler(Observer):
         run = self._open_runs.get(run_id)
         if run is None:
             return
+        self._end_chain(run, outputs, kwargs)
+
+    def _end_chain(self, run: OpenRun, outputs: Any, more: dict[str, Any]) -> None:
         is_run = run.parent is None or run.starts_agent
         if is_run and (results.is_paused(outputs) or (run.parent is None and run.root.paused)):
             # a root that pauses ends like one that is done (langgraph 1.2.24)
             run.status = Status.INTERRUPTED
             run.root.paused = True
-        with self._ending(run), self._recording(run, Place.RUN_OUT if is_run else Place.NODE_OUT):
+        with self._ending(run), self._recording(run, Place.RUN_OUT if is_run else Place.NODE_OUT) as frame:
             if is_run and run.recorded:
                 self._complete_run(run)
-            super().on_chain_end(outputs, run_id=run_id, **kwargs)
+            if not is_run:
+                self._note_saved(run, outputs, frame)
+            super().on_chain_end(outputs, run_id=run.run_id, **more)
+            self._withhold(run, frame)
+            if is_run:
+                self._release(run, frame)
 
     def _complete_run(self, run: OpenRun) -> None:
         """Add what can only be told once a graph or agent has run."""
@@ -162,11 +175,17 @@ class EqtyDeepAgentsHandler(Observer):
         run = self._open_runs.get(run_id)
         if run is None:
             return
+        command = endings.handed_over(error)
+        if command is not None:
+            self._end_chain(run, command, kwargs)
+            return
         self._judge(run, error)
-        with self._ending(run), self._recording(run, Place.ELSEWHERE):
+        with self._ending(run), self._recording(run, Place.ELSEWHERE) as frame:
             if run.recorded and (run.parent is None or run.starts_agent) and Ending.of(error) is not Ending.PAUSED:
                 self._complete_run(run)
             super().on_chain_error(error, run_id=run_id, **kwargs)
+            if run.parent is None or run.starts_agent:
+                self._release(run, frame)
 
     def _judge(self, run: OpenRun, error: BaseException) -> None:
         match Ending.of(error):
@@ -212,7 +231,12 @@ class EqtyDeepAgentsHandler(Observer):
                 **kwargs,
             )
             run.recorded = self.is_tracked(run_id)
-            inputs = [lane.result_of(call) for call in prompts.shown_results(messages)]
+            shown = prompts.shown_results(messages)
+            inputs = [lane.result_of(call) for call in shown]
+            summing_up = compaction.is_summary_call(run.metadata, "" if run.parent is None else run.parent.name)
+            if not summing_up:
+                lane.shown = frozenset(shown)
+                inputs += prompts.answers_shown(messages, lane.summaries)
             system = prompts.system_prompt(messages)
             if system is not None:
                 model = self.name_of(run_id)
@@ -222,8 +246,9 @@ class EqtyDeepAgentsHandler(Observer):
                     )
                 )
             inputs += lane.delegated
-            lane.delegated = []
-            inputs += next((node.skills for node in run.ancestors() if node.recorded), [])
+            if not summing_up:
+                lane.delegated = []
+            inputs += next((node.given for node in run.ancestors() if node.recorded), [])
             self.add_inputs(run_id, [cid for cid in inputs if cid is not None])
 
     @observed
@@ -253,7 +278,16 @@ class EqtyDeepAgentsHandler(Observer):
             if frame.computations:
                 answer = frame.computations[-1].outputs[0]
                 for message in messages:
+                    self._note_summary(run, message, answer)
                     run.lane.asked.update(dict.fromkeys(prompts.asked_calls(message), answer))
+
+    @staticmethod
+    def _note_summary(run: OpenRun, message: Any, answer: AssetId) -> None:
+        """Remember the answer of a model that was to sum up the talk: later prompts will show it."""
+        text = getattr(message, "text", "")
+        node = "" if run.parent is None else run.parent.name
+        if isinstance(text, str) and text.strip() and compaction.is_summary_call(run.metadata, node):
+            run.lane.summaries[text.strip()] = answer
 
     @observed
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
@@ -333,7 +367,12 @@ class EqtyDeepAgentsHandler(Observer):
                 self.note_gap(run.root, Gap(Why.UNASKED, run.name, run.lane.label))
             self._note_owner(run, output)
             self._settle(run, output, frame)
+            self._note_saved(run, output, frame)
+            self._note_captured(run, output, frame)
+            if message is not None and run.parent is not None:
+                run.parent.returned[message.tool_call_id] = message
             super().on_tool_end(output, run_id=run_id, **kwargs)
+            self._withhold(run, frame)
             if run.tool_call_id is not None and frame.state is not None:
                 run.lane.results[run.tool_call_id] = frame.state
 

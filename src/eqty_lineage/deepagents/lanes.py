@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 from uuid import UUID
 
-from eqty_lineage.deepagents.facts import AssetId, PlanRevision
+from eqty_lineage.deepagents.facts import AssetId, PlanRevision, Version
 from eqty_lineage.deepagents.filesystem.effects import CidOf
 from eqty_lineage.deepagents.filesystem.outside import SharedFiles
 from eqty_lineage.deepagents.filesystem.versions import LaneFiles
@@ -22,6 +22,7 @@ ROOT_LANE: Final = ""
 CONTEXTS: Final = 8
 REGISTERED: Final = 10_000
 """Assets remembered as registered, for each context of a conversation."""
+SUMMARIES: Final = 4
 CALLS: Final = 5_000
 """Tool calls a lane remembers: more than any prompt shows."""
 
@@ -41,6 +42,22 @@ class Lane:
         """Tool call id -> the response of the model turn that asked for it."""
         self.results: Recent[str, AssetId] = Recent(CALLS)
         """Tool call id -> the output of the call."""
+        self.shown: frozenset[str] = frozenset()
+        """The tool calls whose results stood in the prompt of this agent's latest turn."""
+        self.renderings: Recent[str, tuple[AssetId, str | None]] = Recent(CALLS)
+        """By path: what the latest read returned of a file never seen exactly, and the id of that call."""
+        self.remote: Recent[str, AssetId] = Recent(CALLS)
+        """By id: the latest revision of what is known of a task that runs elsewhere."""
+        self.saved: Recent[str, AssetId] = Recent(CALLS)
+        """By path: what is known of a file that was saved there and whose bytes are not known."""
+        self.fresh: list[Version] = []
+        """What the latest state showed for the first time."""
+        self.message_count: int | None = None
+        """How many messages this agent's state has, if that is known."""
+        self.cutoff = 0
+        """How many of them its last compaction dropped."""
+        self.summaries: Recent[str, AssetId] = Recent(SUMMARIES)
+        """By their texts: the answers that were to sum up the talk so far, until the run is over."""
         self.delegated: list[AssetId] = []
         """The task that started this lane and the response that asked for it, until its first turn has used them."""
         self.acted = False
@@ -67,6 +84,15 @@ class Lane:
     def asked_by(self, tool_call_id: str | None) -> AssetId | None:
         """Return the response of the model turn that asked for a tool call, if this lane saw it."""
         return None if tool_call_id is None else self.asked.get(tool_call_id)
+
+    def saved_at(self, path: str) -> AssetId | None:
+        """Return what is known of a file that this agent, or one that called it, saved at ``path``."""
+        lane: Lane | None = self
+        while lane is not None:
+            if path in lane.saved:
+                return lane.saved[path]
+            lane = lane.parent
+        return None
 
     def result_of(self, tool_call_id: str) -> AssetId | None:
         """Return a tool call's output; a forked subagent's prompt also shows its parents' results."""
@@ -129,3 +155,5 @@ class Conversation:
         for lane in self.lanes.values():
             lane.files.rest()
             lane.last_request = None
+            lane.summaries = Recent(SUMMARIES)
+            lane.fresh = []

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from eqty_lineage.deepagents import agents
 from eqty_lineage.deepagents.clock import now
-from eqty_lineage.deepagents.extractors import SkillExtractor, TodoListExtractor, VirtualFileExtractor
+from eqty_lineage.deepagents.extractors import TodoListExtractor, VirtualFileExtractor
 from eqty_lineage.deepagents.facts import Gap, Why
-from eqty_lineage.deepagents.lanes import REGISTERED, Conversation, Lane
+from eqty_lineage.deepagents.given import AsyncTaskExtractor, MemoryExtractor, SkillExtractor
+from eqty_lineage.deepagents.lanes import NAMESPACE, REGISTERED, Conversation, Lane
 from eqty_lineage.deepagents.queueing import Options, Queueing
 from eqty_lineage.deepagents.recent import Recent
 from eqty_lineage.deepagents.recording import process, sdk
@@ -98,8 +99,8 @@ class Observer(Queueing):
         sdk.require_signer()
         super().__init__(verbose, integrity_service_url=integrity_service_url)
         self._own = Conversation(sdk.cid_of)
-        for extractor in (SkillExtractor(), TodoListExtractor(), VirtualFileExtractor()):
-            self.add_extractor(extractor)
+        for kind in (SkillExtractor, MemoryExtractor, AsyncTaskExtractor, TodoListExtractor, VirtualFileExtractor):
+            self.add_extractor(kind())
         sdk.warn_once_if_contents_are_not_stored()
         if journal is not False:
             self._journal = open_journal(None if journal is True else Path(journal))
@@ -113,8 +114,8 @@ class Observer(Queueing):
         if self._open_runs.get(run_id) is not None:
             return None
         meta = dict(metadata or {})
-        parent = self._open_runs.get(parent_run_id)
-        started = agents.started_by(parent, meta) if kind is Kind.CHAIN else None
+        parent = self._open_runs.get(parent_run_id) or self._open_runs.around(meta.get(NAMESPACE))
+        started = agents.started_by(parent, name, meta) if kind is Kind.CHAIN else None
         if parent is None:
             root, lane = self._start_root(run_id, name, meta)
         elif started is None:
@@ -218,11 +219,15 @@ class Observer(Queueing):
             self._open_runs.remove(other)
         self.release([other.run_id for other in left])
         conversation = root.conversation
+        self._close_withheld(root)
         conversation.open_runs -= 1
         if conversation.open_runs == 0:
             conversation.rest(paused=root.paused)
         self._submit_ending(root)
         self._local.ended = True
+
+    def _close_withheld(self, root: Root) -> None:
+        """Record what still waits for a state; the handler knows what that is."""
 
     def _note_failure(self, callback: str, error: BaseException, root: Root | None) -> None:
         """Turn an exception in a callback into a gap."""

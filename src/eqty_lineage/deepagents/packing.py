@@ -52,6 +52,10 @@ class Packing(Drafting):
         """What stores long values on their own, unless payloads are to hold everything."""
         return None if self._inline_messages else self.keep
 
+    def shortened(self, payload: Any) -> Any:
+        """Return a payload with its long values kept apart, unless payloads are to hold everything."""
+        return references.shorten(payload, self.keep_apart)
+
     def prompt_of(self, messages: list[list[Any]]) -> Any:
         """Return the payload of a prompt."""
         if self._inline_messages:

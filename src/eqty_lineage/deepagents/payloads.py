@@ -2,7 +2,8 @@
 
 For ordinary values this gives what ``eqty_lineage.langchain`` 0.2.5 gives, so that both handlers record equal assets.
 It differs where that function would not be repeatable or not be JSON: memory addresses, hash order, NaN, circular
-values, values whose ``str()`` raises. A failed tool's status is kept, because prose is no place to read it from.
+values, values whose ``str()`` raises. A failed tool's status is kept, because prose is no place to read it from, and so
+are the calls of a model that could not be parsed.
 """
 
 from __future__ import annotations
@@ -112,6 +113,9 @@ class _Plain:
         calls = getattr(message, "tool_calls", None)
         if calls:
             data["tool_calls"] = self.convert(calls, path, in_command=in_command)
+        malformed = getattr(message, "invalid_tool_calls", None)
+        if malformed:
+            data["invalid_tool_calls"] = self.convert(malformed, path, in_command=in_command)
         for attribute in ("tool_call_id", "name"):
             value = getattr(message, attribute, None)
             if value:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
+from eqty_lineage.deepagents.compaction import is_summary
+from eqty_lineage.deepagents.facts import AssetId
 from eqty_lineage.deepagents.payloads import plain
 
 
@@ -31,6 +33,12 @@ def shown_results(messages: Iterable[Iterable[BaseMessage]]) -> list[str]:
     """Return the ids of the tool calls whose results stand in a prompt, each once, in order."""
     ids = [message.tool_call_id for batch in messages for message in batch if isinstance(message, ToolMessage)]
     return list(dict.fromkeys(ids))
+
+
+def answers_shown(messages: Iterable[Iterable[BaseMessage]], answers: Mapping[str, AssetId]) -> list[AssetId]:
+    """Return those of the answers (by their texts) that a prompt shows as the summary of what it leaves out."""
+    shown = [str(message.text) for batch in messages for message in batch if is_summary(message)]
+    return [answer for text, answer in answers.items() if any(text in summary for summary in shown)]
 
 
 def last_request(messages: object) -> AIMessage | None:

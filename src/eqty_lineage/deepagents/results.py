@@ -38,6 +38,13 @@ def update_in(output: Any) -> Mapping[str, Any]:
     return update if isinstance(update, Mapping) else {}
 
 
+def updates_in(output: Any) -> list[Mapping[str, Any]]:
+    """Return the state updates of an output: a mapping, a ``Command`` for its own graph, or a list of those."""
+    listed = output if isinstance(output, list) else [output]
+    updates = [one if isinstance(one, Mapping) else update_in(one) for one in listed]
+    return [update for update in updates if update]
+
+
 def only_call(inputs: Any) -> str | None:
     """Return the id of the tool call that a ``tools`` node was started for, if it was started for one."""
     if isinstance(inputs, list) and len(inputs) == 1 and isinstance(inputs[0], Mapping):

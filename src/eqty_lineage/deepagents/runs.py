@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from eqty_lineage.deepagents.facts import AssetId, FileUse, Gap, Status
+from eqty_lineage.deepagents.facts import AssetId, Computation, FileUse, Gap, Status, Version
 from eqty_lineage.deepagents.gaps import KEPT
 from eqty_lineage.deepagents.transcripts import Messages
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from eqty_lineage.deepagents.filesystem.effects import Ticket
     from eqty_lineage.deepagents.lanes import Conversation, Lane
+    from eqty_lineage.deepagents.offloads import Saved
     from eqty_lineage.deepagents.recent import Recent
     from eqty_lineage.deepagents.recording.jobs import Store
     from eqty_lineage.deepagents.recording.sdk import Target
@@ -34,6 +35,16 @@ class Kind(StrEnum):
     MODEL = "model"
     TOOL = "tool"
     RETRIEVER = "retriever"
+
+
+@dataclass(slots=True)
+class Withheld:
+    """A computation that is not recorded before the next state of its agent shows the files it saved."""
+
+    computation: Computation
+    expected: list[Saved]
+    before: dict[str, Version]
+    """The versions it replaces."""
 
 
 @dataclass(slots=True)
@@ -56,6 +67,8 @@ class Root:
     gap_count: int = 0
     unreadable: set[tuple[str, str]] = field(default_factory=set)
     """What was counted as unreadable already: a state shows it again at every node."""
+    withheld: dict[str, Withheld] = field(default_factory=dict)
+    """By lane."""
     paused: bool = False
     overlapping: set[UUID] = field(default_factory=set)
     """Roots that started since this one last went on."""
@@ -94,8 +107,12 @@ class OpenRun:
     uses: list[FileUse] = field(default_factory=list)
     applied: dict[str, AssetId | None] = field(default_factory=dict)
     """For a node: the files, by path, and the plan (under ``todos``) that its tools changed: it will repeat them."""
-    skills: list[AssetId] = field(default_factory=list)
-    """The skills this node's state held."""
+    given: list[AssetId] = field(default_factory=list)
+    """The skills and memory files this node's state held."""
+    returned: dict[str, Any] = field(default_factory=dict)
+    """For a node: what its tool calls returned, by their ids, until it ends."""
+    notes: dict[str, Any] = field(default_factory=dict)
+    """What else its computation says."""
     offered: list[tuple[str, AssetId, bytes]] = field(default_factory=list)
     """Files the caller passed in, until the graph shows that it took them up."""
 
@@ -131,6 +148,13 @@ class OpenRuns:
     def find(self, run_id: object) -> OpenRun | None:
         """Return an open run by whatever a callback gave for its id."""
         return self._runs.get(run_id) if isinstance(run_id, UUID) else None
+
+    def around(self, namespace: object) -> OpenRun | None:
+        """Return the innermost open run with a checkpoint namespace, which is unique to one task of one graph."""
+        if not isinstance(namespace, str) or not namespace:
+            return None
+        named = [run for run in self._runs.values() if run.metadata.get("langgraph_checkpoint_ns") == namespace]
+        return named[-1] if named else None
 
     @property
     def roots(self) -> int:

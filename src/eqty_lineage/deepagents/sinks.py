@@ -71,6 +71,9 @@ class Drafts(Protocol):
     def keep(self, data: bytes) -> AssetId:
         """Draft bytes that a payload refers to."""
 
+    def shortened(self, payload: Any) -> Any:
+        """Return a payload with its long values kept apart."""
+
     def add_inputs(self, run_id: Any, cids: list[AssetId]) -> None:
         """Make assets inputs of a run that has started."""
 
@@ -131,6 +134,14 @@ class StateSink(AssetSink):
         description = "A rendering of a file as read_file returned it, not the file's bytes."
         metadata = {**self.metadata, "file_path": path}
         return self._drafts.draft_bytes("Document", serialise(payload), name, description, metadata)
+
+    def draft_edit(self, path: str, old: str, new: str, *, every: bool, count: int | None) -> AssetId:
+        """Draft the asset of an edit whose result is not known: what it replaced by what."""
+        payload = {"old": old, "new": new, "all": every, "count": count}
+        description = "An edit of a file whose content is not known exactly; no version of the file."
+        metadata = {**self.metadata, "edit_of": path}
+        data = serialise(self._drafts.shortened(payload))
+        return self._drafts.draft_bytes("Document", data, f"edit of {path}", description, metadata)
 
     def carry(self, cid: object) -> None:
         """Link an asset as an input: the SDK's CID, as a user's extractor has it, or ours."""

@@ -78,6 +78,7 @@ def _parts(message: Any) -> tuple[Any, ...] | None:
     left: list[Any] = [
         message.content,
         getattr(message, "tool_calls", None),
+        getattr(message, "invalid_tool_calls", None),
         getattr(message, "name", None),
         getattr(message, "tool_call_id", None),
         getattr(message, "status", None),

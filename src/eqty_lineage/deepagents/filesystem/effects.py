@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from eqty_lineage.deepagents.facts import AssetId, Version, Why
-from eqty_lineage.deepagents.filesystem.reconstruction import FileCall
+from eqty_lineage.deepagents.facts import AssetId, Evidence, Version, Why
+from eqty_lineage.deepagents.filesystem.reconstruction import Edit, FileCall
 
 CidOf = Callable[[bytes], AssetId]
 """Computes the content identifier of bytes, without storing anything."""
@@ -65,6 +65,26 @@ class Rendered:
 
 
 @dataclass(frozen=True, slots=True)
+class Edited:
+    """An edit succeeded, and ``why`` the bytes it left cannot be told.
+
+    ``count`` is how often it says it replaced the text, ``base`` what it was applied to, if that is known.
+    """
+
+    call: Edit
+    count: int | None
+    why: Why
+    base: Version | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A search returned lines of these versions."""
+
+    versions: tuple[Version, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Unknown:
     """Whatever the call did to the file cannot be told."""
 
@@ -76,7 +96,7 @@ class Nothing:
     """No file was touched, or none whose content was known."""
 
 
-Effect = Wrote | Unchanged | Removed | ReadVersion | ReadBytes | Rendered | Unknown | Nothing
+Effect = Wrote | Unchanged | Removed | ReadVersion | ReadBytes | Rendered | Edited | Found | Unknown | Nothing
 
 
 @dataclass(slots=True)
@@ -88,6 +108,10 @@ class Ticket:
     step: int | None
     held: Known | None = None
     view: Mapping[str, Known] = field(default_factory=dict)
+    outside: Mapping[str, Known] = field(default_factory=dict)
+    """For a search: what was believed of the files outside state as it began."""
+    evidence: Evidence | None = None
+    """How the text of a write is known, if not from a call's arguments."""
     contested: bool = False
     written_meanwhile: list[Known] = field(default_factory=list)
 

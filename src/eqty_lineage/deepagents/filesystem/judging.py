@@ -7,7 +7,7 @@ from typing import assert_never
 from eqty_lineage.deepagents.facts import Version, Why
 from eqty_lineage.deepagents.filesystem import contents, edits, renderings
 from eqty_lineage.deepagents.filesystem.contents import Content, Unreadable
-from eqty_lineage.deepagents.filesystem.effects import CidOf, Known
+from eqty_lineage.deepagents.filesystem.effects import CidOf, Edited, Known, Unknown
 from eqty_lineage.deepagents.filesystem.paths import is_removed_by, place_of
 from eqty_lineage.deepagents.filesystem.reconstruction import (
     Delete,
@@ -15,6 +15,7 @@ from eqty_lineage.deepagents.filesystem.reconstruction import (
     Execute,
     FileCall,
     Read,
+    Search,
     Succeeded,
     Write,
     base64_block,
@@ -24,7 +25,7 @@ from eqty_lineage.deepagents.filesystem.reconstruction import (
 def disturbs(one: FileCall, other: FileCall) -> bool:
     """Whether ``one`` could change the file that ``other`` works on."""
     match one:
-        case Read():
+        case Read() | Search():
             return False
         case Execute():
             return True
@@ -34,6 +35,8 @@ def disturbs(one: FileCall, other: FileCall) -> bool:
             assert_never(one)
     if isinstance(other, Execute):
         return False
+    if isinstance(other, Search):
+        return True
     here, there = place_of(one.path), place_of(other.path)
     return (
         here == there
@@ -60,6 +63,15 @@ def written(
         return Why.MISMATCH
     content = contents.from_text(result.text)
     return content.why if isinstance(content, Unreadable) else content
+
+
+def told_in_part(call: Write | Edit, why: Why, held: Known | None, outcome: Succeeded) -> Edited | Unknown:
+    """Return what a call did that succeeded and left bytes that cannot be told: an edit still says what it replaced."""
+    if isinstance(call, Write):
+        return Unknown(why)
+    # a count that contradicts what was believed says that the belief was wrong
+    base = held.version if held is not None and why is not Why.MISMATCH else None
+    return Edited(call, outcome.count, why, base)
 
 
 def version_read(candidates: list[Known], content: object, cid_of: CidOf, *, contested: bool = False) -> Version | None:

@@ -28,7 +28,7 @@ from eqty_lineage.deepagents.filesystem.effects import (
     Unknown,
     Wrote,
 )
-from eqty_lineage.deepagents.filesystem.judging import disturbs, version_read, written
+from eqty_lineage.deepagents.filesystem.judging import disturbs, told_in_part, version_read, written
 from eqty_lineage.deepagents.filesystem.ordinals import Ordinals
 from eqty_lineage.deepagents.filesystem.paths import is_removed_by, place_of
 from eqty_lineage.deepagents.filesystem.reconstruction import (
@@ -40,6 +40,7 @@ from eqty_lineage.deepagents.filesystem.reconstruction import (
     Mutation,
     Outcome,
     Read,
+    Search,
     Succeeded,
     Unclear,
     Write,
@@ -64,6 +65,10 @@ class SharedFiles:
     def held(self, path: str) -> Known | None:
         """Return what ``path`` is believed to hold."""
         return self._current.get(path)
+
+    def all_held(self) -> dict[str, Known]:
+        """Return all that is believed now."""
+        return dict(self._current)
 
     def under(self, deleted: str) -> tuple[Version, ...]:
         """Return the versions believed current at and below a path, sorted by path."""
@@ -93,7 +98,7 @@ class SharedFiles:
 
     def _touch(self, call: FileCall) -> None:
         match call:
-            case Read():
+            case Read() | Search():
                 pass
             case Write() | Edit():
                 place = place_of(call.path)
@@ -143,7 +148,7 @@ class SharedFiles:
         """Return what a finished call did, and believe it from here on."""
         call = ticket.call
         match call:
-            case Execute():
+            case Execute() | Search():
                 return Nothing()
             case Read():
                 return self._settle_read(call, ticket, outcome, content)
@@ -174,11 +179,11 @@ class SharedFiles:
         content = written(call, held, outcome, contested=ticket.contested, endings_kept=False)
         if isinstance(content, Why):
             self.forget(call.path)
-            return Unknown(content)
+            return told_in_part(call, content, held, outcome)
         cid = self._cid_of(content.data)
         if held is not None and held.version.cid == cid:
             return Unchanged(held.version)
-        evidence = Evidence.ARGUMENTS if isinstance(call, Write) else Evidence.RECONSTRUCTED
+        evidence = ticket.evidence or (Evidence.ARGUMENTS if isinstance(call, Write) else Evidence.RECONSTRUCTED)
         version = self._ordinals.mint(call.path, cid, evidence)
         self.hold(Known(version, content.text, content.text), contested=ticket.contested)
         return Wrote(version, None if held is None else held.version, content.data)
@@ -208,6 +213,13 @@ class SharedFiles:
         if not contested:
             self._current[path] = Known(version, None, block)
         return ReadBytes(version, data.data)
+
+    def noted(self, path: str, cid: AssetId) -> Version:
+        """Return a version of ``path`` that it held at some time, without believing that it does now."""
+        held = self._current.get(path)
+        if held is not None and held.version.cid == cid:
+            return held.version
+        return self._ordinals.mint(path, cid, Evidence.STATE)
 
     def shown_in_state(self, path: str, cid: AssetId | None = None) -> None:
         """Note that a lane's state holds ``path``.

@@ -14,7 +14,7 @@ from typing import Final, assert_never
 from eqty_lineage.deepagents.filesystem import paths, renderings
 from eqty_lineage.deepagents.filesystem.paths import VirtualPath
 
-FILE_TOOLS: Final = frozenset({"write_file", "edit_file", "delete", "read_file", "execute"})
+FILE_TOOLS: Final = frozenset({"write_file", "edit_file", "delete", "read_file", "grep", "execute"})
 """DeepAgents' tools that this module understands."""
 
 
@@ -57,7 +57,12 @@ class Execute:
     """``execute``: a shell command, which can change any file outside state without naming it."""
 
 
-FileCall = Write | Edit | Delete | Read | Execute
+@dataclass(frozen=True, slots=True)
+class Search:
+    """``grep`` that shows the lines it found."""
+
+
+FileCall = Write | Edit | Delete | Read | Search | Execute
 Mutation = Write | Edit | Delete
 
 
@@ -90,6 +95,8 @@ def parse(tool: str, arguments: object) -> FileCall | None:
         return None
     if tool == "execute":
         return Execute()
+    if tool == "grep":
+        return Search() if arguments.get("output_mode") == "content" else None
     path = paths.parse(arguments.get("file_path"))
     if isinstance(path, paths.PathRefused):
         return None
@@ -129,7 +136,7 @@ def outcome_of(call: FileCall, content: object, *, error: bool) -> Outcome:
     if error:
         return Failed()
     match call:
-        case Execute():
+        case Execute() | Search():
             return Succeeded()
         case Read():
             shown = renderings.is_rendering(content) if isinstance(content, str) else base64_block(content) is not None

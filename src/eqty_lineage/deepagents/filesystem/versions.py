@@ -16,12 +16,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from eqty_lineage.deepagents.facts import AssetId, Evidence, Version, Why
-from eqty_lineage.deepagents.filesystem import contents
+from eqty_lineage.deepagents.filesystem import contents, searches
 from eqty_lineage.deepagents.filesystem.contents import Content, FileEntry, Unreadable
 from eqty_lineage.deepagents.filesystem.effects import (
     Adoption,
     CidOf,
     Effect,
+    Found,
     Known,
     Nothing,
     ReadBytes,
@@ -32,7 +33,7 @@ from eqty_lineage.deepagents.filesystem.effects import (
     Unknown,
     Wrote,
 )
-from eqty_lineage.deepagents.filesystem.judging import version_read, written
+from eqty_lineage.deepagents.filesystem.judging import told_in_part, version_read, written
 from eqty_lineage.deepagents.filesystem.ordinals import Ordinals
 from eqty_lineage.deepagents.filesystem.outside import SharedFiles
 from eqty_lineage.deepagents.filesystem.paths import is_removed_by
@@ -43,6 +44,7 @@ from eqty_lineage.deepagents.filesystem.reconstruction import (
     Mutation,
     Outcome,
     Read,
+    Search,
     Succeeded,
     Unclear,
     Write,
@@ -72,6 +74,7 @@ class LaneFiles:
         self._cleared: dict[str, int | None] = {}
         self._returned: dict[tuple[str, AssetId], Version] = {}
         self._unseen: set[str] = set()
+        self._given: dict[tuple[str, AssetId], Version] = {}
         self.in_state = False
         """Whether this lane's states have shown a ``files`` key."""
 
@@ -87,11 +90,13 @@ class LaneFiles:
 
     # --- file calls
 
-    def begin(self, call: FileCall, step: int | None) -> Ticket:
+    def begin(self, call: FileCall, step: int | None, evidence: Evidence | None = None) -> Ticket:
         """Note that a file call starts in superstep ``step``; give the ticket back to :meth:`settle`."""
-        ticket = Ticket(call, self._keeps(call), step, view=self._view)
+        ticket = Ticket(call, self._keeps(call), step, view=self._view, evidence=evidence)
         self.shared.begin(ticket)
-        if not isinstance(call, Execute):
+        if isinstance(call, Search):
+            ticket.outside = self.shared.all_held()
+        elif not isinstance(call, Execute):
             ticket.held = self._view.get(call.path) if ticket.in_state else self.shared.held(call.path)
         return ticket
 
@@ -111,12 +116,14 @@ class LaneFiles:
         self.shared.abandon(ticket)
 
     def _keeps(self, call: FileCall) -> bool:
-        return self.in_state and not isinstance(call, Execute) and call.path not in self.shared.paths
+        return self.in_state and not isinstance(call, Execute | Search) and call.path not in self.shared.paths
 
     def _settle(self, ticket: Ticket, outcome: Outcome, content: object) -> Effect:
         call = ticket.call
         if isinstance(call, Execute):
             return self.shared.settle(ticket, outcome, content)
+        if isinstance(call, Search):
+            return self._settle_search(ticket, outcome, content)
         if not ticket.in_state:
             self.shared.count_on(call.path, self._ordinals)
             if not self.in_state:
@@ -137,9 +144,21 @@ class LaneFiles:
         if isinstance(content, Why):
             self._pending[call.path] = _Pending(None, ticket.step)
             self.shared.forget(call.path)
-            return Unknown(content)
-        evidence = Evidence.ARGUMENTS if isinstance(call, Write) else Evidence.RECONSTRUCTED
+            return told_in_part(call, content, ticket.held, outcome)
+        evidence = ticket.evidence or (Evidence.ARGUMENTS if isinstance(call, Write) else Evidence.RECONSTRUCTED)
         return self._put(call.path, content, ticket, evidence)
+
+    def _settle_search(self, ticket: Ticket, outcome: Outcome, content: object) -> Effect:
+        if not isinstance(outcome, Succeeded) or not isinstance(content, str):
+            return Nothing()
+        found = []
+        for path, lines in searches.lines_in(content).items():
+            known = ticket.view.get(path)
+            if known is None and not ticket.contested and self.shared.held(path) is ticket.outside.get(path):
+                known = ticket.outside.get(path)
+            if known is not None and known.text is not None and searches.has(known.text, lines):
+                found.append(known.version)
+        return Found(tuple(found))
 
     def _settle_delete(self, call: Delete, ticket: Ticket) -> Effect:
         self._cleared[call.path] = ticket.step
@@ -179,6 +198,16 @@ class LaneFiles:
         if latest is not None and latest.cid == cid:
             return latest
         return self._returned.get((path, cid))
+
+    def given(self, path: str, cid: AssetId) -> Version:
+        """Return the version of a file that the agent was given with this content, whatever the file holds by now."""
+        version = self._given.get((path, cid)) or self.knows(path, cid)
+        if version is None:
+            self.shared.count_on(path, self._ordinals)
+            version = self.shared.noted(path, cid)
+            self._ordinals.take(version)
+        self._given[(path, cid)] = version
+        return version
 
     def update(self, path: str, entry: FileEntry | None, step: int | None, base: Ticket | None = None) -> Effect:
         """Apply one entry of a ``files`` update that a tool or node returned; ``None`` deletes.

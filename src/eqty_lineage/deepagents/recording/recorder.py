@@ -25,7 +25,7 @@ logger = logging.getLogger("eqty.deepagents")
 
 _LINGER: Final = 0.03
 _HELPERS: Final = 2
-"""Threads that help while no agent works. The SDK waits for its database now and then: two pay even on two cores."""
+"""Threads that help while somebody waits. The SDK waits for its database now and then: two pay even on two cores."""
 _QUIET: Final = 1.0
 """Seconds of waiting before anything is said about it, and between two times it is said."""
 _TICK: Final = 0.25
@@ -302,13 +302,20 @@ class _Worker:
         with self._lock:
             self._helpers = [helper for helper in self._helpers if helper.is_alive()]
             with contextlib.suppress(RuntimeError):  # no thread can be started any more when the interpreter ends
-                while len(self._helpers) < _HELPERS:
-                    helper = threading.Thread(target=self._help, name="eqty-lineage-helper", daemon=True)
+                # while agents only wait for their models one is enough, and leaves them the other processor
+                while len(self._helpers) < (_HELPERS if self._hurried.is_set() else 1):
+                    over = self._is_calm if self._helpers else self._is_busy
+                    helper = threading.Thread(
+                        target=self.crew.help_until, args=(over,), name="eqty-lineage-helper", daemon=True
+                    )
                     helper.start()
                     self._helpers.append(helper)
 
-    def _help(self) -> None:
-        self.crew.help_until(lambda: not self._may_help())
+    def _is_busy(self) -> bool:
+        return not self._may_help()
+
+    def _is_calm(self) -> bool:
+        return not self._hurried.is_set()
 
     def linger(self) -> None:
         """Give callbacks a little time to record more, unless somebody waits."""
