@@ -36,7 +36,7 @@ def test_it_says_what_it_replaced_and_has_the_rendering_that_was_read_as_an_inpu
     )
     step = lineage.tool("e")
     cid, described = edit_of(lineage, step)
-    assert lineage.payload(cid) == {"old": "x = 1", "new": "x = 10", "all": True, "count": 1}
+    assert lineage.payload(cid) == {"path": "/m.py", "old": "x = 1", "new": "x = 10", "all": True, "count": 1}
     assert (described["assetType"], described["name"], described["edit_of"]) == ("Document", "edit of /m.py", "/m.py")
     assert "file_path" not in described
     (rendering,) = lineage.renderings("/m.py")

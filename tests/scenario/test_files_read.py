@@ -189,7 +189,7 @@ def test_a_shell_beside_a_write_in_one_message_leaves_what_the_file_holds_unknow
     )
     assert session.results()["e"].status == "success"
     assert lineage.versions("/a.txt") <= {cid_of("one\n")}
-    assert not lineage.tool("e").files("wrote")
+    assert {use["evidence"] for use in lineage.tool("e").fields["files"]} == {"edit"}
 
 
 def test_a_refused_shell_command_takes_nothing_from_files_in_state():

@@ -314,7 +314,7 @@ class Lineage:
             elif use["cid"] not in getattr(step, ROLES[use["role"]]):
                 yield f"{use['role']} {use['path']}, which is not among its {ROLES[use['role']]}"
             elif use["evidence"] == "edit":
-                if {"edit_of": use["path"]}.items() - self.described(use["cid"]).items():
+                if not any(said.get("edit_of") == use["path"] for said in self.metadata[use["cid"]]):
                     yield f"uses an edit of {use['path']} that is not described as one"
             elif use["evidence"] != "rendering" and use["cid"] not in self.versions(use["path"]):
                 yield f"uses a version of {use['path']} that is not described as one"

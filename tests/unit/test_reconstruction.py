@@ -7,6 +7,7 @@ from eqty_lineage.deepagents.filesystem.reconstruction import (
     Execute,
     Failed,
     FileCall,
+    Foreign,
     Read,
     Search,
     Succeeded,
@@ -33,6 +34,8 @@ EDIT = {"file_path": "/a", "old_string": "b", "new_string": "c"}
         ("execute", {"command": "ls"}, Execute()),
         ("execute", {}, Execute()),
         ("grep", {"pattern": "x", "output_mode": "content"}, Search()),
+        ("my_write_file", {"file_path": "/a", "content": "b"}, Foreign()),
+        ("search_the_web", None, Foreign()),
     ],
 )
 def test_a_call_of_a_file_tool_is_told_from_its_arguments(
@@ -55,7 +58,8 @@ def test_a_flag_may_be_denied_in_words(said: object) -> None:
     ("tool", "arguments"),
     [
         ("ls", {"path": "/"}),
-        ("my_write_file", {"file_path": "/a", "content": "b"}),
+        ("task", {"description": "x", "subagent_type": "y"}),
+        ("grep", {"pattern": "x"}),
         ("write_file", None),
         ("write_file", "/a"),
         ("write_file", {"content": "b"}),

@@ -18,7 +18,15 @@ from eqty_lineage.deepagents.filesystem.effects import (
     Wrote,
 )
 from eqty_lineage.deepagents.filesystem.outside import SharedFiles
-from eqty_lineage.deepagents.filesystem.reconstruction import Execute, Failed, FileCall, Search, Succeeded, Unclear
+from eqty_lineage.deepagents.filesystem.reconstruction import (
+    Execute,
+    Failed,
+    FileCall,
+    Foreign,
+    Search,
+    Succeeded,
+    Unclear,
+)
 from eqty_lineage.deepagents.filesystem.versions import LaneFiles
 from support.files import block, cid_of, delete, edit, made, read, shown, version, write
 
@@ -533,3 +541,40 @@ class TestGiven:
         held = made(lane, write("/m", "b"))
         assert isinstance(held, Wrote)
         assert lane.given("/m", cid_of(b"b")) == other.given("/m", cid_of(b"b")) == held.version
+
+
+class TestForeignTools:
+    """A tool that is not DeepAgents' own."""
+
+    @pytest.fixture
+    def outside(self) -> LaneFiles:
+        return LaneFiles(SharedFiles(cid_of), cid_of)
+
+    def test_what_it_may_have_changed_is_not_believed_any_more(self, outside: LaneFiles) -> None:
+        made(outside, write("/a", "b"))
+        assert made(outside, Foreign()) == Unknown(Why.FOREIGN)
+        assert isinstance(made(outside, edit("/a", "b", "c"), count=1), Edited)
+
+    def test_where_nothing_was_believed_nothing_is_said(self, outside: LaneFiles) -> None:
+        assert made(outside, Foreign()) == Nothing()
+
+    def test_a_change_beside_it_is_not_replayed(self, outside: LaneFiles) -> None:
+        foreign = outside.begin(Foreign(), 1)
+        made(outside, write("/a", "b"))
+        assert isinstance(made(outside, edit("/a", "b", "c"), count=1), Edited)
+        assert outside.settle(foreign, Succeeded()) == Nothing()
+
+    def test_a_change_within_it_is_replayed_and_believed_until_it_is_over(self, outside: LaneFiles) -> None:
+        foreign = outside.begin(Foreign(), 1)
+
+        def within(call: FileCall) -> object:
+            return outside.settle(outside.begin(call, 1, within=[foreign]), Succeeded(1))
+
+        within(write("/a", "b"))
+        assert isinstance(within(edit("/a", "b", "c")), Wrote)
+        assert outside.settle(foreign, Succeeded()) == Unknown(Why.FOREIGN)
+        assert isinstance(made(outside, edit("/a", "c", "d"), count=1), Edited)
+
+    def test_files_in_state_are_none_of_its_business(self, lane: LaneFiles) -> None:
+        assert made(lane, Foreign(), step=2) == Nothing()
+        assert isinstance(made(lane, edit("/a", "b", "c"), step=2, count=1), Wrote)

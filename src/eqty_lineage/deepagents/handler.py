@@ -321,7 +321,8 @@ class EqtyDeepAgentsHandler(Saving):
         call = reconstruction.parse(name, inputs)
         lane.has_file_tools = lane.has_file_tools or name in FILE_TOOLS
         if call is not None:
-            run.ticket = lane.files.begin(call, run.step)
+            waiting = [around.ticket for around in run.ancestors() if around.ticket is not None]
+            run.ticket = lane.files.begin(call, run.step, within=waiting)
         with self._recording(run, Place.ARGUMENTS):
             super().on_tool_start(
                 serialized or {},

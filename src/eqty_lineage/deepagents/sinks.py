@@ -137,7 +137,7 @@ class StateSink(AssetSink):
 
     def draft_edit(self, path: str, old: str, new: str, *, every: bool, count: int | None) -> AssetId:
         """Draft the asset of an edit whose result is not known: what it replaced by what."""
-        payload = {"old": old, "new": new, "all": every, "count": count}
+        payload = {"path": path, "old": old, "new": new, "all": every, "count": count}
         description = "An edit of a file whose content is not known exactly; no version of the file."
         metadata = {**self.metadata, "edit_of": path}
         data = serialise(self._drafts.shortened(payload))

@@ -109,7 +109,7 @@ class Ticket:
     held: Known | None = None
     view: Mapping[str, Known] = field(default_factory=dict)
     outside: Mapping[str, Known] = field(default_factory=dict)
-    """For a search: what was believed of the files outside state as it began."""
+    """For a search or a foreign tool: what was believed of the files outside state as it began."""
     evidence: Evidence | None = None
     """How the text of a write is known, if not from a call's arguments."""
     contested: bool = False

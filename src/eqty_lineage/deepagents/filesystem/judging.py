@@ -14,6 +14,7 @@ from eqty_lineage.deepagents.filesystem.reconstruction import (
     Edit,
     Execute,
     FileCall,
+    Foreign,
     Read,
     Search,
     Succeeded,
@@ -27,13 +28,13 @@ def disturbs(one: FileCall, other: FileCall) -> bool:
     match one:
         case Read() | Search():
             return False
-        case Execute():
+        case Execute() | Foreign():
             return True
         case Write() | Edit() | Delete():
             pass
         case _:
             assert_never(one)
-    if isinstance(other, Execute):
+    if isinstance(other, Execute | Foreign):
         return False
     if isinstance(other, Search):
         return True

@@ -2,13 +2,14 @@
 
 Only the calls seen tell what a disk, store or sandbox holds, and nothing confirms them. Two calls that overlap and
 could touch the same file contest each other: what either left behind is not known, so nothing is believed afterwards.
-An ``execute`` can change any file without naming it: beliefs go when it starts and again when it ends. A change of a
+An ``execute``, and a tool that is not DeepAgents' own, can change any file without naming it: beliefs go when it starts
+and again when it ends. A change of a
 path drops what is believed of its other spellings, which may be the same file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import assert_never
 
 from eqty_lineage.deepagents.facts import AssetId, Evidence, Version, Why
@@ -37,6 +38,7 @@ from eqty_lineage.deepagents.filesystem.reconstruction import (
     Execute,
     Failed,
     FileCall,
+    Foreign,
     Mutation,
     Outcome,
     Read,
@@ -74,10 +76,13 @@ class SharedFiles:
         """Return the versions believed current at and below a path, sorted by path."""
         return tuple(self._current[path].version for path in sorted(self._current) if is_removed_by(path, deleted))
 
-    def begin(self, ticket: Ticket) -> None:
-        """Note that a call is running, and which running calls it can disturb."""
+    def begin(self, ticket: Ticket, within: Collection[Ticket] = ()) -> None:
+        """Note that a call is running, and which running calls it can disturb, but for those that wait for it."""
+        ticket.outside = self.all_held() if isinstance(ticket.call, Search | Foreign) else {}
         self._touch(ticket.call)
         for other in self._open:
+            if any(other is waiting for waiting in within):
+                continue
             if disturbs(ticket.call, other.call):
                 other.contested = True
             if disturbs(other.call, ticket.call):
@@ -91,9 +96,9 @@ class SharedFiles:
         self.end(ticket)
 
     def end(self, ticket: Ticket) -> None:
-        """Note that a call is over. An ``execute`` drops beliefs again: others may have formed while it ran."""
+        """Note that a call is over. A shell drops beliefs again: others may have formed while it ran."""
         self._open = [other for other in self._open if other is not ticket]
-        if isinstance(ticket.call, Execute):
+        if isinstance(ticket.call, Execute | Foreign):
             self._touch(ticket.call)
 
     def _touch(self, call: FileCall) -> None:
@@ -111,7 +116,7 @@ class SharedFiles:
                     for path in self._current
                     if not is_removed_by(path, call.path) and is_removed_by(place_of(path), place_of(call.path))
                 )
-            case Execute():
+            case Execute() | Foreign():
                 self._upheavals += 1
                 self._current.clear()
             case _:
@@ -150,6 +155,8 @@ class SharedFiles:
         match call:
             case Execute() | Search():
                 return Nothing()
+            case Foreign():
+                return Unknown(Why.FOREIGN) if ticket.outside or self._current else Nothing()
             case Read():
                 return self._settle_read(call, ticket, outcome, content)
             case Write() | Edit() | Delete():

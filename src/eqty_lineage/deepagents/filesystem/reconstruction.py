@@ -14,6 +14,13 @@ from typing import Final, assert_never
 from eqty_lineage.deepagents.filesystem import paths, renderings
 from eqty_lineage.deepagents.filesystem.paths import VirtualPath
 
+_HARMLESS: Final = frozenset(
+    {
+        *("ls", "glob", "grep", "read_file", "write_file", "edit_file", "delete"),
+        *("write_todos", "task", "compact_conversation"),
+    }
+)
+"""DeepAgents' tools that change no file but by what this module understands (what a ``task`` does is seen itself)."""
 FILE_TOOLS: Final = frozenset({"write_file", "edit_file", "delete", "read_file", "grep", "execute"})
 """DeepAgents' tools that this module understands."""
 
@@ -62,7 +69,12 @@ class Search:
     """``grep`` that shows the lines it found."""
 
 
-FileCall = Write | Edit | Delete | Read | Search | Execute
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A tool that is not DeepAgents' own: it can do to files outside state what a shell can."""
+
+
+FileCall = Write | Edit | Delete | Read | Search | Execute | Foreign
 Mutation = Write | Edit | Delete
 
 
@@ -87,10 +99,12 @@ Outcome = Succeeded | Failed | Unclear
 
 
 def parse(tool: str, arguments: object) -> FileCall | None:
-    """Return what the call asks for, or ``None``: no file tool, malformed, or a path that no backend would see.
+    """Return what the call asks for, or ``None``: no file is touched, as far as DeepAgents' own tools are concerned.
 
     Arguments are the model's own: defaults are not filled and types not coerced.
     """
+    if tool not in _HARMLESS and tool != "execute":
+        return Foreign()
     if tool not in FILE_TOOLS or not isinstance(arguments, Mapping):
         return None
     if tool == "execute":
@@ -136,7 +150,7 @@ def outcome_of(call: FileCall, content: object, *, error: bool) -> Outcome:
     if error:
         return Failed()
     match call:
-        case Execute() | Search():
+        case Execute() | Search() | Foreign():
             return Succeeded()
         case Read():
             shown = renderings.is_rendering(content) if isinstance(content, str) else base64_block(content) is not None

@@ -12,7 +12,7 @@ Knows nothing of callbacks or storage. Theory of operation:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from eqty_lineage.deepagents.facts import AssetId, Evidence, Version, Why
@@ -41,6 +41,7 @@ from eqty_lineage.deepagents.filesystem.reconstruction import (
     Delete,
     Execute,
     FileCall,
+    Foreign,
     Mutation,
     Outcome,
     Read,
@@ -90,13 +91,16 @@ class LaneFiles:
 
     # --- file calls
 
-    def begin(self, call: FileCall, step: int | None, evidence: Evidence | None = None) -> Ticket:
-        """Note that a file call starts in superstep ``step``; give the ticket back to :meth:`settle`."""
+    def begin(
+        self, call: FileCall, step: int | None, evidence: Evidence | None = None, within: Collection[Ticket] = ()
+    ) -> Ticket:
+        """Note that a file call starts in superstep ``step``; give the ticket back to :meth:`settle`.
+
+        ``within`` are the calls that wait for this one.
+        """
         ticket = Ticket(call, self._keeps(call), step, view=self._view, evidence=evidence)
-        self.shared.begin(ticket)
-        if isinstance(call, Search):
-            ticket.outside = self.shared.all_held()
-        elif not isinstance(call, Execute):
+        self.shared.begin(ticket, within)
+        if not isinstance(call, Execute | Search | Foreign):
             ticket.held = self._view.get(call.path) if ticket.in_state else self.shared.held(call.path)
         return ticket
 
@@ -116,11 +120,11 @@ class LaneFiles:
         self.shared.abandon(ticket)
 
     def _keeps(self, call: FileCall) -> bool:
-        return self.in_state and not isinstance(call, Execute | Search) and call.path not in self.shared.paths
+        return self.in_state and not isinstance(call, Execute | Search | Foreign) and call.path not in self.shared.paths
 
     def _settle(self, ticket: Ticket, outcome: Outcome, content: object) -> Effect:
         call = ticket.call
-        if isinstance(call, Execute):
+        if isinstance(call, Execute | Foreign):
             return self.shared.settle(ticket, outcome, content)
         if isinstance(call, Search):
             return self._settle_search(ticket, outcome, content)
