@@ -10,8 +10,9 @@ from deepagents.backends.filesystem import FilesystemBackend
 from deepagents.backends.state import StateBackend
 from deepagents.middleware.filesystem import FilesystemMiddleware
 from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
 
-from support.agents import agent, asked, asks, call, execute, read, run, subagent, task
+from support.agents import Session, agent, asked, asks, call, delete, execute, read, run, subagent, task, write
 from support.sandboxes import CapturingSandbox
 from support.sdk import cid_of
 
@@ -139,3 +140,17 @@ def test_a_binary_block_that_was_moved_is_an_output_of_its_node(tmp_path: Path):
     assert any(cid_of(data) in step.outputs for step in lineage.all("tools"))
     names = {one["name"] for one in lineage.metadata[cid_of(data)]}
     assert names == {"/p.png", f"blob {sha256}"}
+
+
+def test_a_history_that_is_written_anew_says_nothing_of_what_was_saved_long_ago():
+    """A turn after an aborted one re-emits all messages, the one that was moved to a file among them."""
+    session, saver = Session(), InMemorySaver()
+    text = "a long question\n" * 15_000
+    session.invoke(agent(checkpointer=saver), asked(text), thread="t")
+    (path,) = session.answer["files"]
+    dangling = asks(write("never", "/x.md", "x"))
+    runnable = agent(checkpointer=saver)
+    runnable.update_state({"configurable": {"thread_id": "t"}}, {"messages": [dangling]}, as_node="model")
+    session.invoke(agent(delete("d", path), checkpointer=saver), asked("again"), thread="t")
+    lineage = session.lineage(thread="t")
+    assert [step.name for step in lineage.steps if step.files("wrote")] == ["model"]

@@ -80,6 +80,11 @@ class AsyncTaskExtractor(StateExtractor):
             return UNCLAIMED
         if not isinstance(value, Mapping) or not all(_is_task(task) for task in value.values()):
             return UNCLAIMED
+        remote = sink.run.lane.remote
+        if not sink.is_update:
+            for key in [key for key in remote if key not in value]:
+                # this branch of the thread has no such task
+                del remote[key]
         return {str(key): _revision(str(key), task, sink) for key, task in value.items()}
 
 

@@ -369,7 +369,8 @@ class EqtyDeepAgentsHandler(Saving):
             self._note_owner(run, output)
             self._settle(run, output, frame)
             self._note_saved(run, output, frame)
-            self._note_captured(run, output, frame)
+            if run.name == "execute":
+                self._note_captured(run, output, frame)
             if message is not None and run.parent is not None:
                 run.parent.returned[message.tool_call_id] = message
             super().on_tool_end(output, run_id=run_id, **kwargs)

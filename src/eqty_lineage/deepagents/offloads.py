@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 
 from eqty_lineage.deepagents import results
 
@@ -50,7 +50,14 @@ def saved_in(outputs: Any, returned: Mapping[str, Any]) -> Iterator[Saved | Blob
     for update in results.updates_in(outputs):
         files = update.get("files")
         written = files if isinstance(files, Mapping) else {}
-        for message in _messages(update.get("messages")):
+        messages = _messages(update.get("messages"))
+        if any(isinstance(message, RemoveMessage) for message in messages):
+            # a history that is written anew repeats what was saved long ago
+            continue
+        for message in messages:
+            if isinstance(message, HumanMessage) and update is outputs:
+                # a graph's whole state repeats it too; who saves it says so in a command
+                continue
             saved = _saved_by(message, returned)
             if saved is not None and saved.path not in written:
                 yield saved

@@ -38,6 +38,10 @@ class Saving(Observer):
         if run.owns_state and frame.place is Place.NODE_OUT:
             for saved in offloads.saved_in(outputs, run.returned):
                 self._save(saved, run, frame)
+            count = compaction.count_after(outputs, lane.message_count)
+        else:
+            # the node repeats what its tool says
+            count = lane.message_count
         event = offloads.event_in(outputs)
         if event is not None and run.owns_state and not run.applied.get(_HISTORY):
             run.notes.update(compaction.noted(event, lane.message_count, lane.cutoff))
@@ -49,7 +53,7 @@ class Saving(Observer):
                 run.parent.applied[_HISTORY] = AssetId(run.name)
         elif run.owns_state and frame.place is Place.NODE_OUT:
             run.notes.update(compaction.rewritten(run.name, outputs, lane.message_count))
-        lane.message_count = compaction.count_after(outputs, lane.message_count)
+        lane.message_count = count
 
     def _note_captured(self, run: OpenRun, output: Any, frame: Frame) -> None:
         saved = offloads.captured_in(output)
@@ -99,6 +103,7 @@ class Saving(Observer):
         root, lane = run.root, run.lane
         before = {known.version.path: known.version for known in lane.files.current()}
         self._release(run, frame)
+        lane.fresh = []
         root.withheld[lane.key] = Withheld(frame.computations.pop(), list(frame.expected), before)
 
     def _release(self, run: OpenRun, frame: Frame) -> None:
