@@ -148,9 +148,10 @@ def test_a_history_that_is_written_anew_says_nothing_of_what_was_saved_long_ago(
     text = "a long question\n" * 15_000
     session.invoke(agent(checkpointer=saver), asked(text), thread="t")
     (path,) = session.answer["files"]
+    runnable = agent(delete("d", path), checkpointer=saver)
+    session.invoke(runnable, asked("again"), thread="t")
     dangling = asks(write("never", "/x.md", "x"))
-    runnable = agent(checkpointer=saver)
     runnable.update_state({"configurable": {"thread_id": "t"}}, {"messages": [dangling]}, as_node="model")
-    session.invoke(agent(delete("d", path), checkpointer=saver), asked("again"), thread="t")
+    session.invoke(agent(checkpointer=saver), asked("and again"), thread="t")
     lineage = session.lineage(thread="t")
     assert [step.name for step in lineage.steps if step.files("wrote")] == ["model"]
