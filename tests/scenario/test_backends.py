@@ -10,6 +10,7 @@ from langchain.agents.middleware import ToolRetryMiddleware
 from langgraph.store.memory import InMemoryStore
 
 from support.agents import Session, agent, asked, asks, delete, edit, read, reasons, run, subagent, task, write
+from support.sandboxes import Sandbox, hub
 from support.sdk import cid_of
 
 STORE = InMemoryStore()
@@ -25,6 +26,8 @@ BACKENDS: dict[str, Callable[[Path], tuple[Any, str]]] = {
     "real disk": lambda folder: (FilesystemBackend(folder, virtual_mode=False), f"{folder}/notes.txt"),
     "shell": lambda folder: (LocalShellBackend(folder, virtual_mode=True), "/notes.txt"),
     "store": lambda _: (in_store(), "/notes.txt"),
+    "sandbox": lambda folder: (Sandbox(), f"{folder}/notes.txt"),
+    "hub": lambda _: (hub(), "/notes.txt"),
     "route": lambda _: (CompositeBackend(default=StateBackend(), routes={"/memory/": in_store()}), "/memory/notes.txt"),
 }
 
@@ -181,3 +184,119 @@ def test_files_passed_in_that_the_graph_drops_are_no_versions(tmp_path: Path):
     assert cid_of("dropped\n") not in lineage.versions("/a.txt")
     assert reasons(session.handler) == {"UNUSED_INPUT"}
     assert "passed in, not taken up" in lineage.described(cid_of("dropped\n"))["name"]
+
+
+# --- one file under two paths, two files under one key
+
+
+def aliasing(folder: Path, route: str, target: str) -> CompositeBackend:
+    """A disk, of which a folder can also be reached under a route."""
+    (folder / target).mkdir(exist_ok=True)
+    return CompositeBackend(
+        default=FilesystemBackend(folder, virtual_mode=True),
+        routes={route: FilesystemBackend(folder / target, virtual_mode=True)},
+    )
+
+
+@pytest.mark.parametrize(("route", "target", "other"), [("/alias/", "", "/a.txt"), ("/alias/", "real", "/real/a.txt")])
+def test_a_file_that_can_be_reached_by_two_paths_is_not_mistaken_for_two(
+    tmp_path: Path, route: str, target: str, other: str
+):
+    _, lineage = run(
+        agent(
+            write("w1", other, "one of these\n"),
+            write("w2", f"{route}a.txt", "two of those\n"),
+            edit("e", other, "of", "OF"),
+            write("w3", other, "three\n"),
+            delete("d", f"{route}a.txt"),
+            write("w4", other, "four\n"),
+            backend=aliasing(tmp_path, route, target),
+        )
+    )
+    assert (tmp_path / other[1:]).read_text() == "four\n"
+    assert lineage.history(other) == ["1 write_file", "2 write_file", "3 write_file"]
+    assert [use["evidence"] for use in lineage.tool("e").fields["files"]] == ["edit"]
+
+
+@pytest.mark.parametrize("first", ["mounted", "disk", "both"])
+def test_a_folder_kept_in_the_state_is_not_mistaken_for_the_files_whose_keys_it_uses(tmp_path: Path, first: str):
+    """The state's key of ``/mem/x.md`` is ``/x.md``, and on disk there is another ``/x.md``."""
+    backend = CompositeBackend(default=FilesystemBackend(tmp_path, virtual_mode=True), routes={"/mem/": StateBackend()})
+    mounted, disk = write("m", "/mem/x.md", "in the state: o\n"), write("w", "/x.md", "on disk: oo\n")
+    turns = {"mounted": [mounted, disk], "disk": [disk, mounted], "both": [asks(mounted, disk)]}[first]
+    session, lineage = run(
+        agent(
+            *turns,
+            edit("e1", "/x.md", "disk", "DISK"),
+            edit("e2", "/mem/x.md", "state", "STATE"),
+            read("r1", "/x.md"),
+            read("r2", "/mem/x.md"),
+            delete("d", "/x.md"),
+            backend=backend,
+        )
+    )
+    assert session.answer["files"]["/x.md"]["content"] == "in the STATE: o\n"
+    on_disk = {cid_of("on disk: oo\n"), cid_of("on DISK: oo\n")}
+    in_state = {cid_of("in the state: o\n"), cid_of("in the STATE: o\n")}
+    for call_id, path, held in (
+        ("w", "/x.md", on_disk),
+        ("e1", "/x.md", on_disk),
+        ("d", "/x.md", on_disk),
+        ("r1", "/x.md", on_disk),
+        ("m", "/mem/x.md", in_state),
+        ("e2", "/mem/x.md", in_state),
+        ("r2", "/mem/x.md", in_state),
+    ):
+        uses = [use for use in lineage.tool(call_id).fields.get("files", []) if "version" in use]
+        assert {use["path"] for use in uses} <= {path}, call_id
+        assert {use["cid"] for use in uses} <= held, call_id
+    assert lineage.tool("m").files("wrote")
+    assert lineage.tool("w").files("wrote")
+
+
+@pytest.mark.parametrize("name", ["/", "/d"])
+def test_a_delete_on_disk_has_all_it_removed_as_inputs(tmp_path: Path, name: str):
+    names = ["/d/a.txt", "/d/e/b.txt", *(["/c.txt"] if name == "/" else [])]
+    _, lineage = run(
+        agent(
+            asks(*[write(f"w{number}", path, f"{path}\n") for number, path in enumerate(names)]),
+            delete("x", name),
+            backend=FilesystemBackend(tmp_path, virtual_mode=True),
+        )
+    )
+    removed = {path: cid_of(f"{path}\n") for path in names}
+    assert lineage.tool("x").files("removed") == removed
+    assert set(removed.values()) <= set(lineage.tool("x").inputs)
+
+
+def test_a_write_that_failed_half_way_leaves_no_version_and_no_belief(tmp_path: Path):
+    session, lineage = run(
+        agent(
+            write("w1", "/a.txt", "one\n"),
+            write("w2", "/a.txt", "broken \ud800\n"),
+            edit("e", "/a.txt", "one", "two"),
+            write("w3", "/a.txt", "three\n"),
+            backend=FilesystemBackend(tmp_path, virtual_mode=True),
+        )
+    )
+    assert session.results()["w2"].status == "error"
+    assert lineage.history("/a.txt") == ["1 write_file", "2 write_file"]
+
+
+def test_a_read_that_contradicts_what_was_believed_ends_the_belief(tmp_path: Path):
+    class Changing(FilesystemBackend):
+        def read(self, *args: Any, **kwargs: Any) -> Any:
+            (tmp_path / "a.txt").write_text("another one\n")
+            return super().read(*args, **kwargs)
+
+    _, lineage = run(
+        agent(
+            write("w", "/a.txt", "one\n"),
+            read("r", "/a.txt"),
+            edit("e", "/a.txt", "one", "two"),
+            backend=Changing(tmp_path, virtual_mode=True),
+        )
+    )
+    assert lineage.tool("r").files("read").keys() == {"/a.txt"}
+    assert lineage.renderings("/a.txt") <= set(lineage.tool("e").inputs)
+    assert lineage.history("/a.txt") == ["1 write_file"]

@@ -282,6 +282,24 @@ class TestSpellings:
         lane.begin(call, 1)
         assert believed(lane) is None
 
+    @pytest.mark.parametrize("call", [write("/mount/a", "c"), edit("/x/y/a", "b", "c"), delete("/mount/a")])
+    def test_so_does_a_change_of_a_file_of_that_name_elsewhere(self, lane: LaneFiles, call: FileCall) -> None:
+        """A folder can be mounted under two prefixes."""
+        made(lane, write("/a", "b"))
+        lane.begin(call, 1)
+        assert believed(lane) is None
+
+    def test_a_delete_of_a_folder_of_that_name_elsewhere_ends_belief_in_what_is_below(self, lane: LaneFiles) -> None:
+        made(lane, write("/x/d/a", "b"))
+        lane.begin(delete("/mount/d"), 1)
+        assert believed(lane, "/x/d/a") is None
+
+    def test_a_change_of_a_file_of_another_name_does_not(self, lane: LaneFiles) -> None:
+        made(lane, write("/d/a", "b"))
+        lane.begin(write("/d/b", "c"), 1)
+        lane.begin(delete("/e"), 1)
+        assert believed(lane, "/d/a") == version("/d/a", 1, "b")
+
     def test_a_delete_of_a_directory_ends_belief_in_all_spellings_below_it(self, lane: LaneFiles) -> None:
         made(lane, write("/d/a", "b"))
         lane.begin(delete("//d"), 1)

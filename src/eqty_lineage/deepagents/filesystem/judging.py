@@ -8,7 +8,7 @@ from eqty_lineage.deepagents.facts import Version, Why
 from eqty_lineage.deepagents.filesystem import contents, edits, renderings
 from eqty_lineage.deepagents.filesystem.contents import Content, Unreadable
 from eqty_lineage.deepagents.filesystem.effects import CidOf, Edited, Known, Unknown
-from eqty_lineage.deepagents.filesystem.paths import is_removed_by, place_of
+from eqty_lineage.deepagents.filesystem.paths import may_be_removed_by, name_of
 from eqty_lineage.deepagents.filesystem.reconstruction import (
     Delete,
     Edit,
@@ -38,11 +38,10 @@ def disturbs(one: FileCall, other: FileCall) -> bool:
         return False
     if isinstance(other, Search):
         return True
-    here, there = place_of(one.path), place_of(other.path)
     return (
-        here == there
-        or (isinstance(one, Delete) and is_removed_by(there, here))
-        or (isinstance(other, Delete) and is_removed_by(here, there))
+        name_of(one.path) == name_of(other.path)
+        or (isinstance(one, Delete) and may_be_removed_by(other.path, one.path))
+        or (isinstance(other, Delete) and may_be_removed_by(one.path, other.path))
     )
 
 

@@ -4,7 +4,8 @@ Only the calls seen tell what a disk, store or sandbox holds, and nothing confir
 could touch the same file contest each other: what either left behind is not known, so nothing is believed afterwards.
 An ``execute``, and a tool that is not DeepAgents' own, can change any file without naming it: beliefs go when it starts
 and again when it ends. A change of a
-path drops what is believed of its other spellings, which may be the same file.
+path drops what is believed of others that may lead to the same file: other spellings, and other folders' files of that
+name, because a folder can be mounted twice.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from eqty_lineage.deepagents.filesystem.effects import (
 )
 from eqty_lineage.deepagents.filesystem.judging import disturbs, told_in_part, version_read, written
 from eqty_lineage.deepagents.filesystem.ordinals import Ordinals
-from eqty_lineage.deepagents.filesystem.paths import is_removed_by, place_of
+from eqty_lineage.deepagents.filesystem.paths import is_removed_by, may_be_removed_by, name_of
 from eqty_lineage.deepagents.filesystem.reconstruction import (
     Delete,
     Edit,
@@ -63,6 +64,8 @@ class SharedFiles:
         self._touched: dict[str, int] = {}
         self.paths: set[str] = set()
         """Paths that have shown to be outside state."""
+        self.mounted = False
+        """Whether a folder has shown to be kept in the state under keys that are not the paths of its files."""
 
     def held(self, path: str) -> Known | None:
         """Return what ``path`` is believed to hold."""
@@ -106,15 +109,15 @@ class SharedFiles:
             case Read() | Search():
                 pass
             case Write() | Edit():
-                place = place_of(call.path)
-                self._touched[place] = self._touched.get(place, 0) + 1
-                self._forget_all(path for path in self._current if path != call.path and place_of(path) == place)
+                name = name_of(call.path)
+                self._touched[name] = self._touched.get(name, 0) + 1
+                self._forget_all(path for path in self._current if path != call.path and name_of(path) == name)
             case Delete():
                 self._upheavals += 1
                 self._forget_all(
                     path
                     for path in self._current
-                    if not is_removed_by(path, call.path) and is_removed_by(place_of(path), place_of(call.path))
+                    if not is_removed_by(path, call.path) and may_be_removed_by(path, call.path)
                 )
             case Execute() | Foreign():
                 self._upheavals += 1
@@ -124,7 +127,7 @@ class SharedFiles:
 
     def stamp(self, path: str) -> tuple[int, int]:
         """Return a value that changes whenever a call starts that could change ``path``."""
-        return self._upheavals, self._touched.get(place_of(path), 0)
+        return self._upheavals, self._touched.get(name_of(path), 0)
 
     def forget(self, path: str, *, below: bool = False) -> bool:
         """Drop what is believed of ``path`` (and all below it); say whether there was anything to drop."""
@@ -235,6 +238,8 @@ class SharedFiles:
         holds just what was last written there, then it had not.
         """
         last = self._ordinals.latest.get(path)
+        if self.mounted:
+            return
         if path in self.paths and (last is None or last.cid != cid):
             return
         self.paths.discard(path)

@@ -61,3 +61,18 @@ def place_of(path: str) -> str:
     """
     parts = (part for part in path.split("/") if part not in {"", "."})
     return unicodedata.normalize("NFC", "/" + "/".join(parts)).casefold()
+
+
+def name_of(path: str) -> str:
+    """Return the last part of a path's place.
+
+    A ``CompositeBackend`` can mount one folder under several prefixes, so that two paths lead to one file: those with
+    the same name may, as far as a path tells.
+    """
+    return place_of(path).rpartition("/")[2]
+
+
+def may_be_removed_by(path: str, deleted: str) -> bool:
+    """Whether deleting ``deleted`` may remove ``path``: by whatever prefix either of them is reached."""
+    name = name_of(deleted)
+    return not name or name in place_of(path).split("/")

@@ -120,7 +120,9 @@ class LaneFiles:
         self.shared.abandon(ticket)
 
     def _keeps(self, call: FileCall) -> bool:
-        return self.in_state and not isinstance(call, Execute | Search | Foreign) and call.path not in self.shared.paths
+        if self.shared.mounted or isinstance(call, Execute | Search | Foreign):
+            return False
+        return self.in_state and call.path not in self.shared.paths
 
     def _settle(self, ticket: Ticket, outcome: Outcome, content: object) -> Effect:
         call = ticket.call
@@ -286,6 +288,7 @@ class LaneFiles:
                 self._ordinals.take(known.version)
             self.shared.shown_in_state(path, known.version.cid)
             view[path] = known
+        self._look_for_mounts(view, step)
         self._shown = frozenset(path for path, entry in files.items() if entry is not None)
         self._settle_pending(step)
         self._ordinals.keep_only({*view, *self._pending, *self.shared.paths})
@@ -325,6 +328,19 @@ class LaneFiles:
             self.shared.paths.add(path)
             disturbed = pending.contested or pending.stamp != self.shared.stamp(path)
             self.shared.hold(pending.known, contested=disturbed)
+
+    def _look_for_mounts(self, view: Mapping[str, Known], step: int | None) -> None:
+        """Notice that what a call wrote shows in the state under the end of its path alone.
+
+        Then a ``CompositeBackend`` keeps a folder in the state, without the folder's own path (0.7.32): from then on a
+        path of a call and a key of the state that are equal need not be the same file.
+        """
+        for path, pending in self._pending.items():
+            if pending.known is None or path in view or not _before(pending.step, step):
+                continue
+            cid = pending.known.version.cid
+            if any(path.endswith(key) and known.version.cid == cid for key, known in view.items()):
+                self.shared.mounted = True
 
     def _may_be_deleted(self, path: str) -> bool:
         """Whether a call of the same superstep deleted ``path``: which of the two the state took last is not known."""
