@@ -146,3 +146,34 @@ def test_a_completion_model_is_counted_as_not_recorded():
     session = Session()
     assert session.invoke(FakeListLLM(responses=["x"]), "go") == "x"
     assert reasons(session.handler) == {"NOT_CHAT"}
+
+
+def test_a_run_whose_parent_was_not_seen_belongs_to_the_task_it_runs_in():
+    """A checkpoint namespace is that of one task of one graph: what runs in it is part of that task's run."""
+    node = {"langgraph_checkpoint_ns": "tools:1234", "langgraph_step": 1, "langgraph_node": "tools"}
+    session, lineage = fed(
+        ("on_chain_start", ({}, {"messages": []}), {"run_id": "root", "name": "outer"}),
+        (
+            "on_chain_start",
+            ({}, {"messages": []}),
+            {"run_id": "node", "parent_run_id": "root", "name": "tools", "metadata": node},
+        ),
+        (
+            "on_chain_start",
+            ({}, {"messages": []}),
+            {
+                "run_id": "inner",
+                "parent_run_id": "not seen",
+                "name": "helper",
+                "metadata": {**node, "lc_agent_name": "helper"},
+            },
+        ),
+        ("on_chain_end", ({"messages": []},), {"run_id": "inner"}),
+        ("on_chain_end", ({"messages": []},), {"run_id": "node"}),
+        ("on_chain_end", ({"messages": []},), {"run_id": "root"}),
+    )
+    inner, root = lineage.one("helper"), lineage.one("outer")
+    assert inner.kind == "agent"
+    assert inner.fields["root_run_id"] == root.fields["run_id"]
+    assert inner.fields["parent_run_id"] == lineage.one("tools").fields["run_id"]
+    assert not reasons(session.handler)

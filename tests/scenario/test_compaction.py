@@ -8,8 +8,9 @@ from deepagents import create_deep_agent
 from deepagents.backends.filesystem import FilesystemBackend
 from deepagents.backends.state import StateBackend
 from deepagents.middleware.summarization import SummarizationMiddleware, SummarizationToolMiddleware
+from langgraph.errors import GraphRecursionError
 
-from support.agents import asks, call, model, read, run, says, write
+from support.agents import Session, asks, call, model, read, run, says, write
 from support.lineage import Lineage, Step
 from support.sdk import cid_of
 
@@ -152,3 +153,16 @@ def test_a_history_can_be_read_back(tmp_path: Path):
     (step,) = compacted(lineage)
     (use,) = [use for use in step.fields["files"] if use["role"] == "wrote"]
     assert use["cid"] in lineage.tool("r").inputs
+
+
+@pytest.mark.parametrize("limit", range(8, 15))
+def test_a_run_that_ends_before_the_next_state_makes_no_history_of_the_one_before(limit: int):
+    session = Session()
+    with pytest.raises(GraphRecursionError):
+        session.invoke(compacting(StateBackend(), turns=12, trigger=4), recursion_limit=limit)
+    lineage = session.lineage()
+    assert compacted(lineage)
+    for step in compacted(lineage):
+        for use in step.fields["files"]:
+            earlier = [one for one in lineage.steps if one.fields["ended_at"] < step.fields["ended_at"]]
+            assert "version" not in use or not any(use["cid"] in one.inputs for one in earlier)

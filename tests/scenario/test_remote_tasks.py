@@ -1,12 +1,16 @@
 """Tasks that run elsewhere: their launch, updates and result are recorded, and that the rest is not seen."""
 
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from deepagents.middleware.async_subagents import AsyncSubAgent
+from langchain.agents.middleware import AgentMiddleware
+from langgraph.checkpoint.memory import InMemorySaver
 
-from support.agents import agent, call, reasons, run
+from support.agents import Session, agent, asked, asks, call, reasons, run
 from support.lineage import Lineage
 from support.remote import RemoteAgents, remote_agents
 
@@ -19,10 +23,13 @@ def remote() -> Iterator[RemoteAgents]:
         yield agents
 
 
+def far(remote: RemoteAgents) -> AsyncSubAgent:
+    return AsyncSubAgent(name="far", description="Works elsewhere.", graph_id="g", url=remote.url)
+
+
 def working(remote: RemoteAgents, *turns: Any) -> Any:
-    spec = AsyncSubAgent(name="far", description="Works elsewhere.", graph_id="g", url=remote.url)
     start = call("start_async_task", "s", description="Do it.", subagent_type="far")
-    return agent(start, *turns, subagents=[spec])
+    return agent(start, *turns, subagents=[far(remote)])
 
 
 def revisions(lineage: Lineage) -> list[str]:
@@ -81,3 +88,42 @@ def test_a_launch_that_fails_is_no_task(remote: RemoteAgents):
     assert lineage.assets("Dataset", name="far: remote task") == []
     assert reasons(session.handler) == set()
     assert "Failed to launch" in session.results()["s"].text
+
+
+def test_on_a_branch_without_the_task_its_record_is_no_predecessor(remote: RemoteAgents):
+    saver, session = InMemorySaver(), Session()
+    start = {"configurable": {"thread_id": "t"}}
+    runnable = agent(subagents=[far(remote)], checkpointer=saver)
+    session.invoke(runnable, thread="t")
+    before = runnable.get_state(start).config
+    starting = call("start_async_task", "s1", description="Do it.", subagent_type="far")
+    session.invoke(agent(starting, subagents=[far(remote)], checkpointer=saver), asked("one"), thread="t")
+    again = {**starting, "id": "s2"}
+    runnable = agent(again, subagents=[far(remote)], checkpointer=saver)
+    session.invoke(runnable, asked("two"), thread="t", configurable=dict(before["configurable"]))
+    lineage = session.lineage(thread="t")
+    records = set(lineage.assets("Dataset", name="far: remote task"))
+    assert records & set(lineage.tool("s2").outputs)
+    assert not records & set(lineage.tool("s2").inputs)
+
+
+def test_what_a_call_made_of_it_is_not_made_again_by_its_node(remote: RemoteAgents):
+    cancelled = threading.Event()
+
+    class Late(AgentMiddleware):  # type: ignore[type-arg]
+        """Gives a check back only when the cancellation is through."""
+
+        def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+            result = handler(request)
+            if request.tool_call["name"] == "cancel_async_task":
+                cancelled.set()
+            elif request.tool_call["name"] == "check_async_task":
+                cancelled.wait(30)
+                time.sleep(0.3)
+            return result
+
+    both = asks(call("check_async_task", "c", task_id=TASK), call("cancel_async_task", "x", task_id=TASK))
+    start = call("start_async_task", "s", description="Do it.", subagent_type="far")
+    _, lineage = run(agent(start, both, subagents=[far(remote)], middleware=[Late()]))
+    for record in set(revisions(lineage)):
+        assert "tools" not in lineage.producers(record)
