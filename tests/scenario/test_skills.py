@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, NotRequired
 
+from deepagents.backends.state import StateBackend
+from deepagents.middleware.skills import SkillsMiddleware
 from langchain.agents.middleware import AgentMiddleware, AgentState
+from langchain_core.tools import tool
 
-from support.agents import agent, asked, file_data, read, run, says, subagent, task
+from support.agents import agent, asked, call, file_data, read, run, says, subagent, task
 from support.sdk import cid_of
 
 WEB = "---\nname: web\ndescription: Search the web\nmetadata:\n  released: 2025-01-01\n  tags: [a, b]\n---\nbody\n"
@@ -79,3 +82,31 @@ def test_a_catalogue_with_one_unreadable_entry_is_left_in_the_state_whole():
     assert not lineage.assets("Skill")
     assert not [cid for cid in lineage.registered if lineage.blobs[cid] == b'{"name": "fine", "description": "f"}']
     assert lineage.payload(lineage.one("model", "graph_node").inputs[0])["skills_metadata"] == skills
+
+
+def test_a_pinned_skill_stands_in_the_talk_and_its_entry_is_an_input_of_the_turn():
+    _, lineage = run(agent(skills=["/skills/"]), asked(files=catalogue(web=WEB, pdf=PDF), pinned_skills=["web"]))
+    (skill,) = lineage.assets("Skill", name="web")
+    ((request, _),) = lineage.turns()
+    assert skill in request.inputs
+    (prompt,) = [cid for cid in request.inputs if lineage.metadata[cid][0]["assetType"] == "Prompt"]
+    assert "body" in str(lineage.payload(prompt))
+    node = lineage.one("SkillsMiddleware.before_model", kind="graph_node")
+    (out,) = [cid for cid in node.outputs if "output state" in lineage.metadata[cid][0]["name"]]
+    assert "body" in str(lineage.payload(out))
+
+
+def test_a_tool_that_a_skill_brings_is_a_tool_call():
+    @tool
+    def fetch(url: str) -> str:
+        """Fetch a page."""
+        return f"the page at {url}"
+
+    text = "---\nname: web\ndescription: Search the web\nmetadata:\n  include_tools: fetch\n---\nbody\n"
+    skills = SkillsMiddleware(backend=StateBackend(), sources=["/skills/"], tools=[fetch])
+    turns = [read("r", "/skills/web/SKILL.md", limit=1000), call("fetch", "f", url="x")]
+    session, lineage = run(agent(*turns, middleware=[skills]), asked(files=catalogue(web=text)))
+    assert session.results()["f"].text == "the page at x"
+    step = lineage.tool("f")
+    assert (step.name, step.fields["status"]) == ("fetch", "ok")
+    assert [cid for cid in step.inputs if lineage.metadata[cid][0]["assetType"] == "Tool"]
