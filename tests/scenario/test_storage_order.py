@@ -5,6 +5,7 @@ import threading
 from typing import Any
 
 import pytest
+from langchain_core.tools import tool
 
 from eqty_lineage.deepagents import progress
 from eqty_lineage.deepagents.facts import Why
@@ -142,6 +143,20 @@ def test_the_figures_say_what_was_recorded(kind: str):
     assert stats.stored == stats.computations + stats.assets
     assert stats.callback_seconds > 0
     assert stats.sdk_seconds > 0
+
+
+def test_statements_are_counted_as_they_are_made():
+    seen: list[int] = []
+
+    @tool
+    def look() -> str:
+        """Look at the figures."""
+        seen.append(recording.handler.stats.statements)
+        return "looked"
+
+    recording = Recording(recording="inline")
+    recording.run(agent(call("look", "l"), tools=[look]))
+    assert 0 < seen[0] < recording.handler.stats.statements
 
 
 def test_the_figures_are_a_copy():

@@ -175,7 +175,15 @@ class Observer(Queueing):
         lane.owner = run_id if agents.is_agent(metadata) else None
         registered = conversation.registered.setdefault(target.key, Recent(REGISTERED))
         lost = conversation.lost.setdefault(target.key, Recent(REGISTERED))
-        return Root(run_id, conversation, target, sdk.ContextStore(target), registered, lost, conversation.turns), lane
+        return Root(
+            run_id,
+            conversation,
+            target,
+            sdk.ContextStore(target, self._note_stated),
+            registered,
+            lost,
+            conversation.turns,
+        ), lane
 
     # --- ending runs
 

@@ -92,6 +92,7 @@ class Queueing(BaseRoom):
         self._inline_messages = options.inline_messages
         self._journal: Journal | None = None
         self._counted = Stats()
+        self._counting = threading.Lock()
         self._closed = False
         self._disabled = False
         self._agent_works = False
@@ -227,6 +228,10 @@ class Queueing(BaseRoom):
         detail = f"{gap.what}: {type(error).__name__}: {str(error).partition(chr(10))[0]}"
         self.note_gap(root, Gap(gap.why, detail, gap.where))
 
+    def _note_stated(self, count: int) -> None:
+        with self._counting:
+            self._counted.statements += count
+
     def _submit_ending(self, root: Root) -> None:
         """Queue what comes after all of a root run: gaps, seal, then its registration with the service."""
         self._submit(root, partial(self._store_gaps, root), Gap(Why.GAPS, "gaps"))
@@ -247,7 +252,6 @@ class Queueing(BaseRoom):
             asset = seal_asset(list(statements), SEALS.get(context))
             self._store_now(root, asset)
             SEALS[context] = asset.cid
-        self._counted.statements += len(statements)
         statements.clear()
 
     @staticmethod

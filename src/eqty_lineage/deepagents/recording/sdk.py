@@ -27,7 +27,7 @@ from eqty_lineage.deepagents.recording.folder import repair_blob, store_folder
 from eqty_lineage.deepagents.recording.threads import ThreadMap
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import Callable, MutableMapping
 
 __all__ = [
     "CID",
@@ -156,9 +156,11 @@ class Target:
 class ContextStore:
     """Stores statements in one context; a recorder knows it as a :class:`~.jobs.Store`."""
 
-    def __init__(self, target: Target) -> None:
-        """Store in the context that ``target`` resolves to."""
+    def __init__(self, target: Target, stated: Callable[[int], None] | None = None) -> None:
+        """Store in the context that ``target`` resolves to; ``stated`` is told how many statements were made."""
         self._target = target
+        self._stated = stated
+        self._lock = threading.Lock()
         self.statements: dict[str, None] = {}
         """The ids of all statements made here, credentials included, each once, in the order made."""
 
@@ -200,8 +202,12 @@ class ContextStore:
         return str(self._note(ids)[0])
 
     def _note(self, ids: list[CID]) -> list[CID]:
-        # what is stated again within a second is the same statement
-        self.statements.update(dict.fromkeys(str(statement) for statement in ids))
+        with self._lock:
+            # what is stated again within a second is the same statement
+            new = [key for key in dict.fromkeys(str(statement) for statement in ids) if key not in self.statements]
+            self.statements.update(dict.fromkeys(new))
+            if self._stated is not None:
+                self._stated(len(new))
         return ids
 
 
