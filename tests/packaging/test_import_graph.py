@@ -81,13 +81,13 @@ ROOMS = {
         base="private",
     ),
     "queueing": Room(ours=("base", "drafting", "progress", *VALUES, *RUNS, "sinks", *PURE, *RECORDING)),
-    "observing": Room(ours=("queueing", *VALUES, *RUNS, "extractors", "given", *PURE, *RECORDING)),
+    "observing": Room(ours=("queueing", *VALUES, *RUNS, "extractors", "given", "sinks", *PURE, *RECORDING)),
     "saving": Room(ours=("observing", "drafting", *VALUES, *RUNS, *STATE, *PURE, *RECORDING)),
-    "handler": Room(
-        ours=("observing", "saving", "drafting", *VALUES, *RUNS, *STATE, *PURE),
-        others=("langchain_core",),
-        base="public",
-    ),
+    "chains": Room(ours=("observing", "saving", *VALUES, *RUNS, *STATE, *PURE)),
+    "model_turns": Room(ours=("observing", "saving", *VALUES, *RUNS, *STATE, *PURE), others=("langchain_core",)),
+    "tool_calls": Room(ours=("observing", "saving", "chains", "drafting", *VALUES, *RUNS, *STATE, *PURE)),
+    "retrievals": Room(ours=("observing", "saving", *VALUES, *RUNS, *STATE, *PURE)),
+    "handler": Room(ours=("chains", "model_turns", "tool_calls", "retrievals")),
     "reading.*": Room(ours=("reading", "reading.*")),
 }
 
@@ -170,7 +170,7 @@ def test_every_module_imports_only_what_its_room_may(root: Path) -> None:
         ("extractors", "from eqty_lineage.langchain import StateExtractor"),
         ("base", "from eqty_lineage.langchain._serialize import _to_jsonable"),
         ("base", "from eqty_lineage.deepagents.recording import sdk"),
-        ("handler", "from langchain_core.messages import BaseMessage"),
+        ("model_turns", "from langchain_core.messages import BaseMessage"),
         ("handler", "import importlib.metadata"),
         ("__init__", "from eqty_lineage.deepagents.handler import EqtyDeepAgentsHandler"),
         ("__init__", "from .handler import EqtyDeepAgentsHandler"),

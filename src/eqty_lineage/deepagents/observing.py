@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from eqty_lineage.deepagents import agents
 from eqty_lineage.deepagents.clock import now
+from eqty_lineage.deepagents.endings import Ending
 from eqty_lineage.deepagents.extractors import TodoListExtractor, VirtualFileExtractor
-from eqty_lineage.deepagents.facts import Gap, Why
+from eqty_lineage.deepagents.facts import Gap, Status, Why
 from eqty_lineage.deepagents.given import AsyncTaskExtractor, MemoryExtractor, SkillExtractor
 from eqty_lineage.deepagents.lanes import NAMESPACE, REGISTERED, Conversation, Lane
 from eqty_lineage.deepagents.queueing import Options, Queueing
@@ -25,6 +26,7 @@ from eqty_lineage.deepagents.recording.journal import open_journal
 from eqty_lineage.deepagents.recording.recorder import QUEUE_SIZE
 from eqty_lineage.deepagents.recording.sdk import MOST_THREADS
 from eqty_lineage.deepagents.runs import Kind, OpenRun, OpenRuns, Root
+from eqty_lineage.deepagents.sinks import Place
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -233,6 +235,27 @@ class Observer(Queueing):
             conversation.rest(paused=root.paused)
         self._submit_ending(root)
         self._local.ended = True
+
+    def _judge(self, run: OpenRun, error: BaseException) -> None:
+        match Ending.of(error):
+            case Ending.FAILED:
+                run.status = Status.ERROR
+            case Ending.STOPPED:
+                run.status = Status.INTERRUPTED
+                run.stopped = True
+            case Ending.PAUSED:
+                run.status = Status.INTERRUPTED
+                if any(kind.__name__ == "GraphInterrupt" for kind in type(error).__mro__):
+                    run.root.paused = True
+
+    def _fail(self, run_id: UUID, error: BaseException, record: Callable[[], Any]) -> None:
+        """Record a run other than a chain that raised."""
+        run = self._open_runs.get(run_id)
+        if run is None:
+            return
+        self._judge(run, error)
+        with self._ending(run), self._recording(run, Place.ELSEWHERE):
+            record()
 
     def _close_withheld(self, root: Root) -> None:
         """Record what still waits for a state; the handler knows what that is."""

@@ -121,6 +121,11 @@ class OpenRun:
         """The run as an identifier in a statement."""
         return f"urn:uuid:{self.run_id}"
 
+    @property
+    def parent_id(self) -> UUID | None:
+        """The parent as the base handler is to see it: a root has none, whatever LangChain says."""
+        return None if self.parent is None else self.parent.run_id
+
     def ancestors(self) -> Iterator[OpenRun]:
         """Return the runs this one is nested in, nearest first."""
         run = self.parent
