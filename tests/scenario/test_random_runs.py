@@ -4,6 +4,7 @@ The agent, its subagents, the tools and the backends are real; what is recorded 
 """
 
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -49,29 +50,39 @@ def calls(draw: st.DrawFn, *, shell: bool) -> dict[str, Any]:
             return execute("", draw(st.sampled_from(commands)))
 
 
+@dataclass
+class Script:
+    """What an agent says, the subagents it calls, and what they say."""
+
+    messages: list[AIMessage]
+    helpers: list[Any]
+    theirs: list[AIMessage]
+
+
 @st.composite
-def scripts(draw: st.DrawFn, *, shell: bool, delegates: bool, prefix: str = "") -> tuple[list[AIMessage], list[Any]]:
-    """The messages of an agent, and the subagents it calls."""
-    messages, helpers, number = [], [], 0
+def scripts(draw: st.DrawFn, *, shell: bool, delegates: bool, prefix: str = "") -> Script:
+    """What an agent says, and the subagents it calls."""
+    messages, helpers, scripted, number = [], [], [], 0
     for _ in range(draw(st.integers(1, 5))):
         asked_for = []
         for _ in range(draw(st.sampled_from([1, 1, 1, 2, 3]))):
             number += 1
             if delegates and draw(st.integers(0, 4)) == 0:
                 name = f"helper{len(helpers)}"
-                theirs, _ = draw(scripts(shell=shell, delegates=False, prefix=f"{prefix}{name}-"))
+                theirs = draw(scripts(shell=shell, delegates=False, prefix=f"{prefix}{name}-")).messages
                 note(f"{name}: {[message.tool_calls for message in theirs]}")
                 helpers.append(subagent(name, *theirs))
+                scripted.extend(theirs)
                 one = task("", name)
             else:
                 one = draw(calls(shell=shell))
             asked_for.append({**one, "id": f"{prefix}c{number}"})
         messages.append(asks(*asked_for))
-    return [*messages, says()], helpers
+    return Script([*messages, says()], helpers, scripted)
 
 
-def record(script: tuple[list[AIMessage], list[Any]], witness: truth.Witness | None, **options: Any) -> Any:
-    messages, helpers = script
+def record(script: Script, witness: truth.Witness | None, **options: Any) -> Any:
+    messages, helpers = script.messages, script.helpers
     for message in messages:
         note(str(message.tool_calls))
     handler = EqtyDeepAgentsHandler(wait=False)
@@ -105,4 +116,6 @@ def test_in_state(data: st.DataObject):
     files = {"/a.txt": file_data("x was here\n")} if data.draw(st.booleans()) else {}
     script = data.draw(scripts(shell=False, delegates=True))
     collected, timeline, answer = record(script, None, inputs=asked(files=files))
-    assert list(truth.untruths_in_state(collected, timeline, answer["files"])) == []
+    messages = [*script.messages, *script.theirs]
+    alone = {message.tool_calls[0]["id"] for message in messages if len(message.tool_calls) == 1}
+    assert list(truth.untruths_in_state(collected, timeline, answer["files"], alone)) == []

@@ -103,6 +103,8 @@ class Timeline(BaseCallbackHandler):
         self._calls: dict[Any, str] = {}
         self.begun: dict[str, int] = {}
         self.ended: dict[str, int] = {}
+        self.states_before: dict[str, int] = {}
+        """How many states had been shown when a call ended."""
         self.states: list[tuple[str, dict[str, bytes]]] = []
         """Lane and files of each model node's input, in order."""
 
@@ -118,6 +120,7 @@ class Timeline(BaseCallbackHandler):
 
     def on_tool_end(self, output: Any, *, run_id: Any, **kwargs: Any) -> None:
         self.ended[self._calls[run_id]] = self._now()
+        self.states_before[self._calls[run_id]] = len(self.states)
 
     def on_tool_error(self, error: BaseException, *, run_id: Any, **kwargs: Any) -> None:
         self.ended[self._calls[run_id]] = self._now()
@@ -129,6 +132,11 @@ class Timeline(BaseCallbackHandler):
             self.states.append(
                 (lane, {path: one.data for path, one in found.items() if isinstance(one, contents.Content)})
             )
+
+    def next_state(self, call: str, lane: str) -> dict[str, bytes] | None:
+        """What the next state of a lane showed after a call."""
+        later = self.states[self.states_before[call] :]
+        return next((files for where, files in later if where == lane), None)
 
     def held(self, call: str, path: str) -> list[bytes | None]:
         """What ``path`` held at some time between the start and the end of a call."""
@@ -186,8 +194,13 @@ def untruths_outside(collected: Collected, timeline: Timeline) -> Iterator[str]:
                     yield f"{told}: {data!r} was not there or is still, but {held}"
 
 
-def untruths_in_state(collected: Collected, timeline: Timeline, final: dict[str, Any]) -> Iterator[str]:
-    """What is asserted of files in state that no state of that lane ever showed."""
+def untruths_in_state(
+    collected: Collected, timeline: Timeline, final: dict[str, Any], alone: set[str]
+) -> Iterator[str]:
+    """What is asserted of files in state that no state of that lane ever showed.
+
+    ``alone`` are the calls that were the only ones of their message: the next state shows what they did.
+    """
     shown: dict[str, list[dict[str, bytes]]] = {}
     for lane, files in timeline.states:
         shown.setdefault(lane, []).append(files)
@@ -205,3 +218,10 @@ def untruths_in_state(collected: Collected, timeline: Timeline, final: dict[str,
                 state.get(use["path"]) == data for state in states
             ):
                 yield f"{step['name']} {use['role']} {use['path']} in {lane!r}: no state showed {data!r}"
+            call = step.get("tool_call_id")
+            state = timeline.next_state(call, lane) if call in alone and call in timeline.states_before else None
+            if state is not None and step["name"] != "task":
+                if use["role"] == "wrote" and state.get(use["path"]) != data:
+                    yield f"{step['name']} {call} wrote {use['path']}: the next state has {state.get(use['path'])!r}"
+                if use["role"] == "removed" and use["path"] in state:
+                    yield f"{step['name']} {call} removed {use['path']}: the next state has it"
