@@ -578,3 +578,46 @@ class TestForeignTools:
     def test_files_in_state_are_none_of_its_business(self, lane: LaneFiles) -> None:
         assert made(lane, Foreign(), step=2) == Nothing()
         assert isinstance(made(lane, edit("/a", "b", "c"), step=2, count=1), Wrote)
+
+
+class TestMounts:
+    """A composite backend can keep a folder in the state under keys that lack the folder's own path."""
+
+    def test_what_shows_under_the_end_of_its_path_alone_reveals_a_mount(self, lane: LaneFiles) -> None:
+        made(lane, write("/mem/x", "new"), step=2)
+        lane.adopt(state(a="b", x="new"), 3)
+        assert lane.shared.mounted
+        # from here on the key /x is not the path /x
+        disk = made(lane, write("/x", "another"), step=3)
+        assert isinstance(disk, Wrote)
+        assert disk.replaced is None
+        lane.adopt(state(a="b", x="new"), 4)
+        assert lane.shared.held("/x") is not None
+
+    @pytest.mark.parametrize(
+        ("calls", "shown"),
+        [
+            ([write("/disk/a", "b")], {"a": "b"}),
+            ([write("/disk/x", "new"), write("/x", "new")], {"a": "b", "x": "new"}),
+            ([write("/disk/x", "new")], {"a": "b", "x": "other"}),
+            ([write("/disk/x", "new")], {"a": "b", "isk_x": "new"}),
+        ],
+        ids=["it was there before", "another call wrote it there", "it is another", "it is no end of the path"],
+    )
+    def test_what_may_be_a_coincidence_reveals_none(
+        self, lane: LaneFiles, calls: list[FileCall], shown: dict[str, str]
+    ) -> None:
+        for call in calls:
+            made(lane, call, step=2)
+        lane.adopt(state(**shown), 3)
+        assert not lane.shared.mounted
+
+    def test_a_delete_then_ends_belief_in_all_and_removes_for_certain_what_it_names(self) -> None:
+        lane = LaneFiles(SharedFiles(cid_of), cid_of)
+        made(lane, write("/d/a", "b"))
+        lane.shared.mounted = True
+        assert made(lane, delete("/d")) == Removed(())
+        assert lane.shared.held("/d/a") is None
+        held = made(lane, write("/d/a", "b"))
+        assert isinstance(held, Wrote)
+        assert made(lane, delete("/d/a")) == Removed((held.version,))

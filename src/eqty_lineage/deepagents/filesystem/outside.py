@@ -180,7 +180,10 @@ class SharedFiles:
             case _:
                 assert_never(outcome)
         if isinstance(call, Delete):
-            removed = self.under(call.path)
+            # where folders have shown to be mounted, what else of them a delete reaches is not known
+            removed = tuple(
+                version for version in self.under(call.path) if not self.mounted or version.path == call.path
+            )
             self.forget(call.path, below=True)
             for version in removed:
                 self._ordinals.latest.pop(version.path, None)
@@ -237,9 +240,10 @@ class SharedFiles:
         What is believed of it was that state's, unless the path has shown to be outside. If it has, and the state
         holds just what was last written there, then it had not.
         """
-        last = self._ordinals.latest.get(path)
         if self.mounted:
+            # the state's key need not be the path
             return
+        last = self._ordinals.latest.get(path)
         if path in self.paths and (last is None or last.cid != cid):
             return
         self.paths.discard(path)

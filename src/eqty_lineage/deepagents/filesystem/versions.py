@@ -2,40 +2,30 @@
 
 Knows nothing of callbacks or storage. Theory of operation:
 
-- A file lives in the agent's *state* or *outside* it. State is the truth where it is visible: every node input that
-  carries ``files`` replaces what this module believed (:meth:`LaneFiles.adopt`). Files outside are `outside.py`'s.
+- A file lives in the agent's *state* (`states.py`) or *outside* it (`outside.py`).
 - Calls of one superstep see the filesystem as the superstep began. A lane therefore answers from the last state it
   adopted, never from a sibling call's write.
 - A path whose write was confirmed by its result but does not show in the next state lives outside.
-- Ordinals only rise: a file that was deleted and written again is not version 1 again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection
 
-from eqty_lineage.deepagents.facts import AssetId, Evidence, Version, Why
-from eqty_lineage.deepagents.filesystem import contents, searches
-from eqty_lineage.deepagents.filesystem.contents import Content, FileEntry, Unreadable
+from eqty_lineage.deepagents.facts import Evidence, Why
+from eqty_lineage.deepagents.filesystem import searches
 from eqty_lineage.deepagents.filesystem.effects import (
-    Adoption,
-    CidOf,
     Effect,
     Found,
-    Known,
     Nothing,
     ReadBytes,
     ReadVersion,
     Removed,
     Ticket,
-    Unchanged,
     Unknown,
     Wrote,
 )
 from eqty_lineage.deepagents.filesystem.judging import told_in_part, version_read, written
-from eqty_lineage.deepagents.filesystem.ordinals import Ordinals
-from eqty_lineage.deepagents.filesystem.outside import SharedFiles
 from eqty_lineage.deepagents.filesystem.paths import is_removed_by
 from eqty_lineage.deepagents.filesystem.reconstruction import (
     Delete,
@@ -50,34 +40,11 @@ from eqty_lineage.deepagents.filesystem.reconstruction import (
     Unclear,
     Write,
 )
+from eqty_lineage.deepagents.filesystem.states import Pending, StateFiles
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    known: Known | None
-    step: int | None
-    contested: bool = False
-    stamp: tuple[int, int] = (0, 0)
-
-
-class LaneFiles:
+class LaneFiles(StateFiles):
     """One agent's view of the filesystem: its state's files, and through ``shared`` those outside."""
-
-    def __init__(self, shared: SharedFiles, cid_of: CidOf, ordinals: Ordinals | None = None) -> None:
-        """Start empty, counting on from ``ordinals`` if given."""
-        self.shared = shared
-        self.cid_of = cid_of
-        self._ordinals = ordinals or Ordinals()
-        self._view: Mapping[str, Known] = {}
-        self._shown: frozenset[str] = frozenset()
-        self._pending: dict[str, _Pending] = {}
-        self._deleted: dict[str, int | None] = {}
-        self._cleared: dict[str, int | None] = {}
-        self._returned: dict[tuple[str, AssetId], Version] = {}
-        self._unseen: set[str] = set()
-        self._given: dict[tuple[str, AssetId], Version] = {}
-        self.in_state = False
-        """Whether this lane's states have shown a ``files`` key."""
 
     def fork(self) -> LaneFiles:
         """Return the view of a lane that starts from this one; what it holds shows in its first state.
@@ -88,8 +55,6 @@ class LaneFiles:
         lane = LaneFiles(self.shared, self.cid_of, self._ordinals.fork())
         lane._view = self._view
         return lane
-
-    # --- file calls
 
     def begin(
         self, call: FileCall, step: int | None, evidence: Evidence | None = None, within: Collection[Ticket] = ()
@@ -148,7 +113,7 @@ class LaneFiles:
             return self._settle_delete(call, ticket)
         content = written(call, ticket.held, outcome, contested=False, endings_kept=True)
         if isinstance(content, Why):
-            self._pending[call.path] = _Pending(None, ticket.step)
+            self._pending[call.path] = Pending(None, ticket.step)
             self.shared.forget(call.path)
             return told_in_part(call, content, ticket.held, outcome)
         evidence = ticket.evidence or (Evidence.ARGUMENTS if isinstance(call, Write) else Evidence.RECONSTRUCTED)
@@ -189,187 +154,3 @@ class LaneFiles:
             return ReadVersion(version)
         self.shared.count_on(call.path, self._ordinals)
         return self.shared.read_unknown(call.path, content, contested=ticket.contested)
-
-    # --- state
-
-    def knows(self, path: str, cid: AssetId) -> Version | None:
-        """Return the version of ``path`` with this content that this lane holds, was given back or is writing."""
-        held = self._view.get(path)
-        if held is not None and held.version.cid == cid:
-            return held.version
-        pending = self._pending.get(path)
-        if pending is not None and pending.known is not None and pending.known.version.cid == cid:
-            return pending.known.version
-        latest = self._ordinals.latest.get(path)
-        if latest is not None and latest.cid == cid:
-            return latest
-        return self._returned.get((path, cid))
-
-    def given(self, path: str, cid: AssetId) -> Version:
-        """Return the version of a file that the agent was given with this content, whatever the file holds by now."""
-        version = self._given.get((path, cid)) or self.knows(path, cid)
-        if version is None:
-            self.shared.count_on(path, self._ordinals)
-            version = self.shared.noted(path, cid)
-            self._ordinals.take(version)
-        self._given[(path, cid)] = version
-        return version
-
-    def update(self, path: str, entry: FileEntry | None, step: int | None, base: Ticket | None = None) -> Effect:
-        """Apply one entry of a ``files`` update that a tool or node returned; ``None`` deletes.
-
-        ``base`` is the call that returned it, if that was a file call: it fixes which version was replaced.
-        """
-        ticket = base or Ticket(Execute(), in_state=True, step=step, view=self._view)
-        held = ticket.view.get(path)
-        if entry is None:
-            # a tool's update is its node's too
-            said = path in self._deleted
-            self._drop(path, step)
-            return Removed(() if held is None or said else (held.version,))
-        content = contents.content_of(entry)
-        if isinstance(content, Unreadable):
-            self._pending[path] = _Pending(None, step)
-            return Unknown(content.why)
-        returned = self._returned.get((path, self.cid_of(content.data)))
-        if returned is not None and self._ordinals.accepts(returned):
-            return Unchanged(returned)
-        effect = self._put(path, content, ticket, Evidence.STATE, source=contents.source_of(entry))
-        # a delegated lane made it; here it takes the next ordinal if a sibling has taken its own
-        return effect if returned is None else Unchanged(effect.version)
-
-    def _put(
-        self, path: str, content: Content, ticket: Ticket, evidence: Evidence, source: object = None
-    ) -> Wrote | Unchanged:
-        held = ticket.view.get(path)
-        cid = self.cid_of(content.data)
-        pending = self._pending.get(path)
-        for known in (pending.known if pending else None, held):
-            if known is not None and known.version.cid == cid:
-                return Unchanged(known.version)
-        version = self._ordinals.mint(path, cid, evidence)
-        known = Known(version, content.text, content.text if source is None else source)
-        self._pending[path] = _Pending(known, ticket.step, ticket.contested, self.shared.stamp(path))
-        return Wrote(version, None if held is None else held.version, content.data)
-
-    def _drop(self, path: str, step: int | None) -> None:
-        self._deleted[path] = step
-        self._pending.pop(path, None)
-        self._ordinals.latest.pop(path, None)
-
-    def adopt(self, files: Mapping[str, FileEntry | None], step: int | None = None) -> Adoption:
-        """Take a state's ``files`` for the truth. ``step`` is the superstep that starts from it; a run's end has none.
-
-        Writes of the same superstep are not judged by it: it was taken before them.
-        """
-        self.in_state = True
-        for path in self._unseen:
-            # a resumed run's calls come before its first state: what they did may have been done to that
-            self.shared.forget(path)
-        self._unseen.clear()
-        view: dict[str, Known] = {}
-        read: dict[str, bytes] = {}
-        unreadable: list[tuple[str, Why]] = []
-        deleted = {path for path, when in self._deleted.items() if _before(when, step)}
-        for path, entry in files.items():
-            if entry is None:
-                continue
-            known = None if path in deleted else self._recognise(path, entry)
-            if known is None:
-                content = contents.content_of(entry)
-                if isinstance(content, Unreadable):
-                    unreadable.append((path, content.why))
-                    self.shared.shown_in_state(path)
-                    continue
-                read[path] = content.data
-                version = self._version_of(path, self.cid_of(content.data))
-                known = Known(version, content.text, contents.source_of(entry))
-            if path not in self._deleted:
-                self._ordinals.take(known.version)
-            self.shared.shown_in_state(path, known.version.cid)
-            view[path] = known
-        self._look_for_mounts(view, step)
-        self._shown = frozenset(path for path, entry in files.items() if entry is not None)
-        self._settle_pending(step)
-        self._ordinals.keep_only({*view, *self._pending, *self.shared.paths})
-        self._view = view
-        self._deleted = {path: when for path, when in self._deleted.items() if path not in deleted}
-        self._cleared = {path: when for path, when in self._cleared.items() if not _before(when, step)}
-        self._returned.clear()
-        present = tuple((known.version, read.get(path)) for path, known in view.items())
-        return Adoption(present, tuple(unreadable))
-
-    def _version_of(self, path: str, cid: AssetId) -> Version:
-        """Return the version that a state shows at ``path``: the one this lane knows, or the next."""
-        version = self.knows(path, cid)
-        if version is not None and self._ordinals.accepts(version):
-            return version
-        return self._ordinals.mint(path, cid, Evidence.STATE)
-
-    def _recognise(self, path: str, entry: FileEntry) -> Known | None:
-        """Return the version whose content this entry carries, without hashing: by identity, then by equality."""
-        source = contents.source_of(entry)
-        binary = not isinstance(entry, str) and entry.get("encoding") == "base64"
-        pending = self._pending.get(path)
-        for known in (self._view.get(path), pending.known if pending else None):
-            if known is not None and (known.text is None) == binary and _same(known.source, source):
-                return known
-        return None
-
-    def _settle_pending(self, step: int | None) -> None:
-        for path, pending in list(self._pending.items()):
-            if not _before(pending.step, step):
-                continue
-            del self._pending[path]
-            if path in self._shown or pending.known is None or step is None or self._may_be_deleted(path):
-                # a run's output, which has no step, lacks what a superstep wrote that another of its calls paused
-                continue
-            # its result said that it was written, and the state does not have it: the file is outside
-            self.shared.paths.add(path)
-            disturbed = pending.contested or pending.stamp != self.shared.stamp(path)
-            self.shared.hold(pending.known, contested=disturbed)
-
-    def _look_for_mounts(self, view: Mapping[str, Known], step: int | None) -> None:
-        """Notice that what a call wrote shows in the state under the end of its path alone.
-
-        Then a ``CompositeBackend`` keeps a folder in the state, without the folder's own path (0.7.32): from then on a
-        path of a call and a key of the state that are equal need not be the same file.
-        """
-        for path, pending in self._pending.items():
-            if pending.known is None or path in view or not _before(pending.step, step):
-                continue
-            cid = pending.known.version.cid
-            if any(path.endswith(key) and known.version.cid == cid for key, known in view.items()):
-                self.shared.mounted = True
-
-    def _may_be_deleted(self, path: str) -> bool:
-        """Whether a call of the same superstep deleted ``path``: which of the two the state took last is not known."""
-        return path in self._deleted or any(is_removed_by(path, cleared) for cleared in self._cleared)
-
-    def give_back(self, child: LaneFiles) -> None:
-        """Note what a delegated lane ended with, so that its files are recognised when they come back as an update."""
-        for path, known in child._view.items():
-            self._returned[(path, known.version.cid)] = known.version
-
-    def rest(self) -> None:
-        """Keep CIDs and ordinals, drop texts: the run is over."""
-        self._view = {}
-        self._shown = frozenset()
-        self._pending.clear()
-        self._deleted.clear()
-        self._cleared.clear()
-        self._returned.clear()
-        self._unseen.clear()
-        self.in_state = False
-
-    def current(self) -> Iterable[Known]:
-        """Return what the last adopted state held."""
-        return self._view.values()
-
-
-def _before(when: int | None, step: int | None) -> bool:
-    return when is None or step is None or when < step
-
-
-def _same(one: object, other: object) -> bool:
-    return one is other or (type(one) is type(other) and one == other)
