@@ -62,7 +62,7 @@ ROOMS = {
     "results": Room(ours=("payloads",), others=("langchain_core",)),
     "compaction": Room(ours=("results",), others=("langchain_core",)),
     "offloads": Room(ours=("results",), others=("langchain_core",)),
-    "prompts": Room(ours=("compaction", "facts", "payloads"), others=("langchain_core",)),
+    "prompts": Room(ours=("compaction", "facts", "payloads", "results"), others=("langchain_core",)),
     "lanes": Room(ours=("recent", "transcripts", *PURE)),
     "runs": Room(ours=("gaps", "lanes", "offloads", "recent", "transcripts", "recording.jobs", "recording.sdk", *PURE)),
     "agents": Room(ours=("lanes", "runs")),

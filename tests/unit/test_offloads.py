@@ -20,7 +20,7 @@ def stub(path: str, call_id: str = "c.1", **fields: Any) -> ToolMessage:
 
 
 def saved(outputs: Any, returned: ToolMessage | None = FULL) -> list[Any]:
-    return list(offloads.saved_in(outputs, {} if returned is None else {"c.1": returned}))
+    return list(offloads.saved_in(outputs, {} if returned is None else {"c.1": returned}, by_model=True))
 
 
 def test_a_result_that_gave_way_to_a_preview_is_the_file():

@@ -621,3 +621,81 @@ class TestMounts:
         held = made(lane, write("/d/a", "b"))
         assert isinstance(held, Wrote)
         assert made(lane, delete("/d/a")) == Removed((held.version,))
+
+
+class TestAnotherBackend:
+    """An agent that brings its own backend: the same path may be another file, and may be the same one."""
+
+    @pytest.fixture
+    def caller(self) -> LaneFiles:
+        return LaneFiles(SharedFiles(cid_of), cid_of)
+
+    def test_it_does_not_believe_what_its_caller_wrote(self, caller: LaneFiles) -> None:
+        made(caller, write("/a", "b"))
+        other = caller.fork(same_backend=False)
+        assert isinstance(made(other, edit("/a", "b", "c"), count=1), Edited)
+
+    def test_what_it_changes_its_caller_does_not_believe_any_more(self, caller: LaneFiles) -> None:
+        made(caller, write("/a", "b"))
+        made(caller, write("/z", "b"))
+        other = caller.fork(same_backend=False)
+        made(other, write("/a", "c"))
+        assert caller.shared.held("/a") is None
+        assert caller.shared.held("/z") is not None
+        assert other.shared.held("/a") is not None
+        made(caller, write("/a", "d"))
+        assert other.shared.held("/a") is None
+
+    def test_what_both_change_at_once_is_contested(self, caller: LaneFiles) -> None:
+        other = caller.fork(same_backend=False)
+        editing = caller.begin(write("/a", "b"), 1)
+        made(other, write("/a", "c"))
+        caller.settle(editing, Succeeded())
+        assert caller.shared.held("/a") is None
+        assert other.shared.held("/a") is None
+
+    def test_one_that_is_done_is_not_minded_any_more(self, caller: LaneFiles) -> None:
+        other = caller.fork(same_backend=False)
+        made(other, write("/a", "c"))
+        other.shared.close()
+        made(caller, write("/a", "d"))
+        assert other.shared.held("/a") is not None
+        assert caller.shared.held("/a") is not None
+
+    def test_one_with_the_same_backend_believes_what_its_caller_wrote(self, caller: LaneFiles) -> None:
+        made(caller, write("/a", "b"))
+        assert isinstance(made(caller.fork(), edit("/a", "b", "c"), count=1), Wrote)
+
+
+class TestWhatACallSees:
+    def test_what_an_earlier_superstep_did_before_any_state_showed_it(self, lane: LaneFiles) -> None:
+        lane.update("/a", {"content": "from a node"}, 2)
+        assert lane.begin(edit("/a", "node", "x"), 3).held != lane.begin(edit("/a", "node", "x"), 2).held
+        effect = made(lane, edit("/a", "node", "tool"), step=3, count=1)
+        assert isinstance(effect, Wrote)
+        assert effect.data == b"from a tool"
+
+    def test_what_an_earlier_superstep_deleted_is_gone(self, lane: LaneFiles) -> None:
+        lane.update("/a", None, 2)
+        assert lane.begin(read("/a"), 3).held is None
+        assert lane.begin(read("/a"), 2).held is not None
+
+    def test_what_only_the_next_state_will_show_is_not_known_until_then(self, lane: LaneFiles) -> None:
+        lane.unsettle("/a", 2)
+        assert isinstance(made(lane, edit("/a", "b", "c"), step=3, count=1), Edited)
+
+    def test_a_call_made_in_a_call_sees_what_that_one_did(self, lane: LaneFiles) -> None:
+        outer = lane.begin(Foreign(), 2)
+        first = lane.begin(write("/a", "by the tool"), 2, within=[outer], task=outer)
+        lane.settle(first, Succeeded())
+        second = lane.begin(edit("/a", "tool", "call"), 2, within=[outer], task=outer)
+        effect = lane.settle(second, Succeeded(1))
+        assert isinstance(effect, Wrote)
+        assert effect.data == b"by the call"
+        assert effect.replaced is not None
+        assert effect.replaced.cid == cid_of(b"by the tool")
+
+    def test_a_call_beside_it_does_not(self, lane: LaneFiles) -> None:
+        outer = lane.begin(Foreign(), 2)
+        lane.settle(lane.begin(write("/a", "by the tool"), 2, within=[outer], task=outer), Succeeded())
+        assert lane.begin(read("/a"), 2).held == lane.begin(read("/a"), 2, task=lane.begin(Foreign(), 2)).held

@@ -25,11 +25,16 @@ _VERSIONS: Final = "lc_versions"
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A subagent that a run starts: its name, the key of its lane, and the tool call that delegated to it."""
+    """A subagent that a run starts: its name, the key of its lane, and the tool call that delegated to it.
+
+    DeepAgents builds the subagents that are declared to it with ``create_agent``, over the caller's backend (0.7.32).
+    """
 
     agent: str
     key: str
     caller: OpenRun | None
+    same_backend: bool
+    """Whether it is known to have its caller's files, outside state too."""
 
 
 def started_by(parent: OpenRun | None, name: str, metadata: Mapping[str, Any]) -> Started | None:
@@ -46,7 +51,9 @@ def started_by(parent: OpenRun | None, name: str, metadata: Mapping[str, Any]) -
     namespace = metadata.get(NAMESPACE)
     if not isinstance(namespace, str) or not namespace:
         namespace = f"{parent.lane.key}|{agent}:{parent.tool_call_id or parent.root.turn}"
-    return Started(agent, namespace, caller)
+    # what a caller declares gets the caller's backend; a deep agent of its own, or one called in a tool, brings its own
+    same_backend = delegated is not None and metadata.get(_INTEGRATION) != "deepagents"
+    return Started(agent, namespace, caller, same_backend)
 
 
 def name_in(metadata: Mapping[str, Any]) -> str | None:

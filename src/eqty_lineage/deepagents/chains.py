@@ -87,7 +87,10 @@ class Chains(Saving):
         caller = next((around for around in run.ancestors() if around.kind is Kind.TOOL), None)
         if caller is not None and caller.lane is run.lane.parent:
             self.add_inputs(caller.run_id, [agent])
-            task = [self.input_of(caller.run_id), caller.lane.asked_by(caller.tool_call_id)]
+            task = [
+                self.input_of(caller.run_id),
+                caller.lane.asked_by(caller.tool_call_id, prompts.mark_of_call(caller.name, caller.arguments)),
+            ]
             run.lane.delegated = [cid for cid in task if cid is not None]
 
     def _draft_agent(self, run: OpenRun) -> AssetId:

@@ -19,7 +19,7 @@ from eqty_lineage.deepagents.filesystem.effects import (
     Unknown,
     Wrote,
 )
-from eqty_lineage.deepagents.filesystem.reconstruction import Execute, FileCall, Read
+from eqty_lineage.deepagents.filesystem.reconstruction import Execute, FileCall, Read, Search
 from eqty_lineage.deepagents.payloads import plain
 
 if TYPE_CHECKING:
@@ -40,9 +40,11 @@ def apply(effect: Effect, sink: StateSink, *, call: FileCall | None = None, resu
             sink.carry(version.cid)
         sink.run.uses.append(FileUse.of(version, role))
 
+    if not isinstance(call, Read | Search):
+        # what was said of a file that was saved is no longer the latest that is known of it
+        sink.run.lane.forget_saved(what or getattr(call, "path", None))
     match effect:
         case Wrote(version, replaced, data):
-            # what was read before is no longer the latest that is known
             sink.run.lane.renderings.pop(version.path, None)
             if replaced is not None:
                 use(replaced, Role.REPLACED)
@@ -84,8 +86,8 @@ def _use_rendering(call: Read, result: Any, sink: StateSink) -> None:
     run.uses.append(FileUse(call.path, cid, None, Role.READ, Evidence.RENDERING))
     saved = run.lane.saved_at(call.path)
     if saved is not None and saved != cid:
+        # where it came from; what it holds by now is what was read
         sink.carry(saved)
-        run.uses.append(FileUse(call.path, saved, None, Role.READ, Evidence.RENDERING))
     run.lane.renderings[call.path] = (cid, run.tool_call_id)
 
 

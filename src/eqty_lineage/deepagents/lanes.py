@@ -23,8 +23,33 @@ CONTEXTS: Final = 8
 REGISTERED: Final = 10_000
 """Assets remembered as registered, for each context of a conversation."""
 SUMMARIES: Final = 4
+BRANCHES: Final = 8
+"""Calls of one id that are told apart."""
 CALLS: Final = 5_000
 """Tool calls a lane remembers: more than any prompt shows."""
+
+
+class Calls:
+    """An asset for each tool call, by its id, and by what marks it where branches of a thread share an id."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._calls: Recent[str, dict[str, AssetId]] = Recent(CALLS)
+
+    def note(self, call_id: str, mark: str, asset: AssetId) -> None:
+        """Remember an asset as the latest of a call."""
+        known = self._calls.setdefault(call_id, {})
+        known.pop(mark, None)
+        known[mark] = asset
+        while len(known) > BRANCHES:
+            del known[next(iter(known))]
+
+    def find(self, call_id: str, mark: str) -> AssetId | None:
+        """Return the asset of a call with this mark, or the only one there is; which of several it was is not known."""
+        known = self._calls.get(call_id, {})
+        if mark in known:
+            return known[mark]
+        return next(iter(known.values())) if len(known) == 1 else None
 
 
 class Lane:
@@ -38,10 +63,10 @@ class Lane:
         self.files = files
         self.parent = parent
         self.plan: PlanRevision | None = None
-        self.asked: Recent[str, AssetId] = Recent(CALLS)
-        """Tool call id -> the response of the model turn that asked for it."""
-        self.results: Recent[str, AssetId] = Recent(CALLS)
-        """Tool call id -> the output of the call."""
+        self.asked = Calls()
+        """The responses of the model turns that asked for tool calls."""
+        self.results = Calls()
+        """The outputs of tool calls."""
         self.shown: frozenset[str] = frozenset()
         """The tool calls whose results stood in the prompt of this agent's latest turn."""
         self.renderings: Recent[str, tuple[AssetId, str | None]] = Recent(CALLS)
@@ -81,9 +106,17 @@ class Lane:
         self.plan = PlanRevision(self._revisions, cid, open_items)
         return self.plan
 
-    def asked_by(self, tool_call_id: str | None) -> AssetId | None:
+    def asked_by(self, tool_call_id: str | None, mark: str) -> AssetId | None:
         """Return the response of the model turn that asked for a tool call, if this lane saw it."""
-        return None if tool_call_id is None else self.asked.get(tool_call_id)
+        return None if tool_call_id is None else self.asked.find(tool_call_id, mark)
+
+    def forget_saved(self, path: str | None) -> None:
+        """Forget what is known of a file that was saved at ``path``, or of all of them: it may hold something else."""
+        lane: Lane | None = self
+        while lane is not None:
+            for known in [known for known in lane.saved if path in (None, known)]:
+                del lane.saved[known]
+            lane = lane.parent
 
     def saved_at(self, path: str) -> AssetId | None:
         """Return what is known of a file that this agent, or one that called it, saved at ``path``."""
@@ -94,12 +127,13 @@ class Lane:
             lane = lane.parent
         return None
 
-    def result_of(self, tool_call_id: str) -> AssetId | None:
+    def result_of(self, tool_call_id: str, mark: str) -> AssetId | None:
         """Return a tool call's output; a forked subagent's prompt also shows its parents' results."""
         lane: Lane | None = self
         while lane is not None:
-            if tool_call_id in lane.results:
-                return lane.results[tool_call_id]
+            found = lane.results.find(tool_call_id, mark)
+            if found is not None:
+                return found
             lane = lane.parent
         return None
 
@@ -125,17 +159,18 @@ class Conversation:
         """The root agent's lane."""
         return self.lanes[ROOT_LANE]
 
-    def enter(self, key: str, agent: str, caller: Lane, call: str) -> Lane:
+    def enter(self, key: str, agent: str, caller: Lane, call: str, *, same_backend: bool) -> Lane:
         """Return the lane of a subagent: the one a pause left, or a new one forked from its caller's.
 
-        ``call`` is the delegating call's id; it tells two subagents of one name apart in the label.
+        ``call`` is the delegating call's id; it tells two subagents of one name apart in the label. ``same_backend``
+        says whether it is known to have its caller's.
         """
         while (lane := self.lanes.get(key)) is not None and lane.running:
             # another agent runs under the same namespace: two agents called by one tool at once
             key += "'"
         if lane is None:
             label = f"{caller.label}/{agent}[{call}]" if call else f"{caller.label}/{agent}"
-            lane = Lane(key, agent, label, caller.files.fork(), caller)
+            lane = Lane(key, agent, label, caller.files.fork(same_backend=same_backend), caller)
             lane.has_file_tools = caller.has_file_tools
             self.lanes[key] = lane
         lane.running = True
@@ -145,6 +180,8 @@ class Conversation:
         """Close a subagent's lane: its run is over, and its caller may be handed its files."""
         if lane.parent is not None:
             lane.parent.files.give_back(lane.files)
+            if lane.files.shared is not lane.parent.files.shared:
+                lane.files.shared.close()
             self.lanes.pop(lane.key, None)
 
     def rest(self, *, paused: bool) -> None:
@@ -152,8 +189,10 @@ class Conversation:
         self._shared.rest()
         if not paused:
             self.lanes = {ROOT_LANE: self.root}
+            self._shared.together.files[:] = [self._shared]
         for lane in self.lanes.values():
             lane.files.rest()
             lane.last_request = None
             lane.summaries = Recent(SUMMARIES)
             lane.fresh = []
+            lane.shown = frozenset()

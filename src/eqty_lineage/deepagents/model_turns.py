@@ -54,7 +54,7 @@ class ModelTurns(Saving):
             )
             run.recorded = self.is_tracked(run_id)
             shown = prompts.shown_results(messages)
-            inputs = [lane.result_of(call) for call in shown]
+            inputs = [lane.result_of(call, mark) for call, mark in shown.items()]
             summing_up = compaction.is_summary_call(run.metadata, "" if run.parent is None else run.parent.name)
             if not summing_up:
                 lane.shown = frozenset(shown)
@@ -67,10 +67,10 @@ class ModelTurns(Saving):
                         "System_Prompt", self._redact(system), f"{model}: system prompt", "The model's instructions."
                     )
                 )
-            inputs += lane.delegated
             if not summing_up:
+                inputs += lane.delegated
                 lane.delegated = []
-            inputs += next((node.given for node in run.ancestors() if node.recorded), [])
+                inputs += next((node.given for node in run.ancestors() if node.recorded), [])
             self.add_inputs(run_id, [cid for cid in inputs if cid is not None])
 
     @observed
@@ -101,7 +101,8 @@ class ModelTurns(Saving):
                 answer = frame.computations[-1].outputs[0]
                 for message in messages:
                     self._note_summary(run, message, answer)
-                    run.lane.asked.update(dict.fromkeys(prompts.asked_calls(message), answer))
+                    for call, mark in prompts.asked_calls(message).items():
+                        run.lane.asked.note(call, mark, answer)
 
     @staticmethod
     def _note_summary(run: OpenRun, message: Any, answer: AssetId) -> None:

@@ -125,7 +125,9 @@ class Observer(Queueing):
         else:
             root = parent.root
             call = started.caller.tool_call_id if started.caller is not None else None
-            lane = root.conversation.enter(started.key, started.agent, parent.lane, call or "")
+            lane = root.conversation.enter(
+                started.key, started.agent, parent.lane, call or "", same_backend=started.same_backend
+            )
             lane.named = agents.name_in(meta) or parent.lane.named
             lane.owner = run_id
         step = meta.get("langgraph_step")
@@ -173,6 +175,8 @@ class Observer(Queueing):
         conversation.open_runs += 1
         lane = conversation.root
         lane.agent = agent
+        # which branch of its thread this run goes on, its first state will show
+        lane.plan = None
         lane.named = agents.name_in(metadata)
         lane.owner = run_id if agents.is_agent(metadata) else None
         registered = conversation.registered.setdefault(target.key, Recent(REGISTERED))
@@ -225,7 +229,7 @@ class Observer(Queueing):
             if other.recorded:
                 self.note_gap(root, Gap(Why.UNFINISHED, other.name, other.lane.label))
             if other.ticket is not None:
-                other.lane.files.abandon(other.ticket)
+                other.lane.files.abandon(other.ticket, may_go_on=True)
             self._open_runs.remove(other)
         self.release([other.run_id for other in left])
         conversation = root.conversation

@@ -24,6 +24,7 @@ _STUB: Final = re.compile(
     r"\ATool result too large, the result of this tool call .* was saved in the filesystem at this path: (?P<path>.+)$",
     re.MULTILINE,
 )
+_NUMBERED: Final = re.compile(r"^\s*(?P<line>\d+)(?P<part>\.\d+)?(?:\t| {2})(?P<text>.*)$")
 _LONGEST_NAME: Final = 128
 """Bytes above which a tool call's id gives way to its hash in the name of the file."""
 
@@ -45,8 +46,12 @@ class Blob:
     data: bytes = field(repr=False)
 
 
-def saved_in(outputs: Any, returned: Mapping[str, Any]) -> Iterator[Saved | Blob]:
-    """Return what an output says was saved. ``returned`` has the messages of tool calls before they were replaced."""
+def saved_in(outputs: Any, returned: Mapping[str, Any], *, by_model: bool) -> Iterator[Saved | Blob]:
+    """Return what an output says was saved.
+
+    ``returned`` has the messages of tool calls before they were replaced. Only the node ``by_model`` calls moves a
+    person's message, and says so in a command; anything else that shows such a message repeats it.
+    """
     for update in results.updates_in(outputs):
         files = update.get("files")
         written = files if isinstance(files, Mapping) else {}
@@ -55,8 +60,7 @@ def saved_in(outputs: Any, returned: Mapping[str, Any]) -> Iterator[Saved | Blob
             # a history that is written anew repeats what was saved long ago
             continue
         for message in messages:
-            if isinstance(message, HumanMessage) and update is outputs:
-                # a graph's whole state repeats it too; who saves it says so in a command
+            if isinstance(message, HumanMessage) and (update is outputs or not by_model):
                 continue
             saved = _saved_by(message, returned)
             if saved is not None and saved.path not in written:
@@ -145,3 +149,19 @@ def _blobs(message: BaseMessage, returned: Mapping[str, Any]) -> Iterator[Blob]:
         sha256 = hashlib.sha256(data).hexdigest()
         if sha256 in hashes:
             yield Blob(sha256, data)
+
+
+def may_be_preview_of(said: Any, text: str) -> bool:
+    """Whether the preview that a result gave way to can be one of ``text``: a middleware may have changed it before.
+
+    A preview shows the first and the last lines with their numbers; what lies between them, nothing tells. A message of
+    the person's has none here.
+    """
+    if not isinstance(said, str):
+        return True
+    lines = text.splitlines()
+    rows = [row for row in map(_NUMBERED.match, said.split("\n")) if row is not None]
+    shown = {int(row["line"]): row["text"] for row in rows if row["part"] is None}
+    return max(shown, default=0) == len(lines) and all(
+        lines[number - 1].startswith(shown_text.rstrip("\r")) for number, shown_text in shown.items() if number
+    )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
+from eqty_lineage.deepagents import results
 from eqty_lineage.deepagents.compaction import is_summary
 from eqty_lineage.deepagents.facts import AssetId
 from eqty_lineage.deepagents.payloads import plain
@@ -29,16 +32,38 @@ def system_prompt(messages: Iterable[Iterable[BaseMessage]]) -> Any | None:
     return contents[0] if len(contents) == 1 else contents
 
 
-def shown_results(messages: Iterable[Iterable[BaseMessage]]) -> list[str]:
-    """Return the ids of the tool calls whose results stand in a prompt, each once, in order."""
-    ids = [message.tool_call_id for batch in messages for message in batch if isinstance(message, ToolMessage)]
-    return list(dict.fromkeys(ids))
+def shown_results(messages: Iterable[Iterable[BaseMessage]]) -> dict[str, str]:
+    """Return the ids of the tool calls whose results stand in a prompt, each once, in order, and what marks each."""
+    return {
+        message.tool_call_id: mark_of_result(message)
+        for batch in messages
+        for message in batch
+        if isinstance(message, ToolMessage)
+    }
+
+
+def mark_of_result(output: object) -> str:
+    """Return what tells a call's result from that of another call with the same id."""
+    return _mark(plain(results.content_in(output)))
+
+
+def mark_of_call(name: str, arguments: object) -> str:
+    """Return what tells a call from another one with the same id."""
+    return _mark([name, plain(arguments)])
+
+
+def _mark(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def answers_shown(messages: Iterable[Iterable[BaseMessage]], answers: Mapping[str, AssetId]) -> list[AssetId]:
-    """Return those of the answers (by their texts) that a prompt shows as the summary of what it leaves out."""
+    """Return those of the answers (by their texts) that a prompt shows as the summary of what it leaves out.
+
+    A summary can repeat an earlier one and go on: it is the longest that it holds.
+    """
     shown = [str(message.text) for batch in messages for message in batch if is_summary(message)]
-    return [answer for text, answer in answers.items() if any(text in summary for summary in shown)]
+    held = [max((text for text in answers if text in summary), key=len, default=None) for summary in shown]
+    return [answers[text] for text in dict.fromkeys(held) if text is not None]
 
 
 def last_request(messages: object) -> AIMessage | None:
@@ -61,6 +86,10 @@ def as_response(message: AIMessage, agent: str) -> list[Any]:
     return [data]
 
 
-def asked_calls(message: object) -> list[str]:
-    """Return the ids of the tool calls a message asks for."""
-    return [call["id"] for call in getattr(message, "tool_calls", None) or [] if isinstance(call.get("id"), str)]
+def asked_calls(message: object) -> dict[str, str]:
+    """Return the ids of the tool calls a message asks for, and what marks each."""
+    return {
+        call["id"]: mark_of_call(call.get("name", ""), call.get("args"))
+        for call in getattr(message, "tool_calls", None) or []
+        if isinstance(call.get("id"), str)
+    }

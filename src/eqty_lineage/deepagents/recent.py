@@ -42,8 +42,8 @@ class Recent(MutableMapping[K, V]):
         return key in self._entries
 
     def __iter__(self) -> Iterator[K]:
-        """Iterate over the keys, the one used longest ago first."""
-        return iter(self._entries)
+        """Iterate over the keys there are now, the one used longest ago first; looking one up meanwhile is no harm."""
+        return iter(list(self._entries))
 
     def __len__(self) -> int:
         """Return how many entries are kept."""

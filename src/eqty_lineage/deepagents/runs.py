@@ -45,6 +45,8 @@ class Withheld:
     expected: list[Saved]
     before: dict[str, Version]
     """The versions it replaces."""
+    spoiled: set[str] = field(default_factory=set)
+    """Files that another call may have changed before the state shows them."""
 
 
 @dataclass(slots=True)
@@ -67,7 +69,7 @@ class Root:
     gap_count: int = 0
     unreadable: set[tuple[str, str]] = field(default_factory=set)
     """What was counted as unreadable already: a state shows it again at every node."""
-    withheld: dict[str, Withheld] = field(default_factory=dict)
+    withheld: dict[str, list[Withheld]] = field(default_factory=dict)
     """By lane."""
     paused: bool = False
     overlapping: set[UUID] = field(default_factory=set)

@@ -8,6 +8,7 @@ said of the file stands for it: its path, and the preview.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +16,16 @@ from eqty_lineage.deepagents import compaction, file_effects, offloads
 from eqty_lineage.deepagents.clock import next_sequence
 from eqty_lineage.deepagents.drafting import Frame, ids
 from eqty_lineage.deepagents.facts import AssetId, Computation, Evidence, FileUse, Role, Version, files_metadata
-from eqty_lineage.deepagents.filesystem.paths import VirtualPath
-from eqty_lineage.deepagents.filesystem.reconstruction import Succeeded, Write
+from eqty_lineage.deepagents.filesystem.paths import VirtualPath, is_removed_by
+from eqty_lineage.deepagents.filesystem.reconstruction import (
+    Delete,
+    Edit,
+    Execute,
+    FileCall,
+    Foreign,
+    Succeeded,
+    Write,
+)
 from eqty_lineage.deepagents.lanes import Lane
 from eqty_lineage.deepagents.observing import Observer
 from eqty_lineage.deepagents.offloads import Blob, Saved
@@ -36,14 +45,14 @@ class Saving(Observer):
         """Add to the frame of a node's or tool's end what it says was saved; before its computation is drafted."""
         lane = run.lane
         if run.owns_state and frame.place is Place.NODE_OUT:
-            for saved in offloads.saved_in(outputs, run.returned):
+            for saved in offloads.saved_in(outputs, run.returned, by_model=run.name == "model"):
                 self._save(saved, run, frame)
             count = compaction.count_after(outputs, lane.message_count)
         else:
             # the node repeats what its tool says
             count = lane.message_count
         event = offloads.event_in(outputs)
-        if event is not None and run.owns_state and not run.applied.get(_HISTORY):
+        if event is not None and run.owns_state and self._is_new(event, run):
             run.notes.update(compaction.noted(event, lane.message_count, lane.cutoff))
             history = offloads.history_in(outputs)
             if history is not None:
@@ -54,6 +63,11 @@ class Saving(Observer):
         elif run.owns_state and frame.place is Place.NODE_OUT:
             run.notes.update(compaction.rewritten(run.name, outputs, lane.message_count))
         lane.message_count = count
+
+    @staticmethod
+    def _is_new(event: Mapping[str, Any], run: OpenRun) -> bool:
+        """Whether a compaction is one of this step's, and not repeated from its tool or from the state."""
+        return not run.applied.get(_HISTORY) and event.get("cutoff_index") != (run.lane.cutoff or None)
 
     def _note_captured(self, run: OpenRun, output: Any, frame: Frame) -> None:
         saved = offloads.captured_in(output)
@@ -67,11 +81,12 @@ class Saving(Observer):
             named = {"sha256": saved.sha256}
             frame.created.append(self.draft_bytes("Media", saved.data, f"blob {saved.sha256}", description, named))
             return
-        if saved.text is None:
-            if files.in_state:
-                frame.expected.append(saved)
-            else:
-                self._stand_in(saved, run, frame)
+        if files.in_state:
+            # a middleware may have changed what was saved: the state will tell
+            frame.expected.append(saved)
+            return
+        if saved.text is None or not offloads.may_be_preview_of(saved.said, saved.text):
+            self._stand_in(saved, run, frame)
             return
         ticket = files.begin(Write(VirtualPath(saved.path), saved.text), run.step, Evidence.RECONSTRUCTED)
         sink = StateSink({}, frame.place, run, self, None)
@@ -100,30 +115,43 @@ class Saving(Observer):
         """Keep the frame's last computation back, if the next state will show what it wrote."""
         if not frame.expected or not frame.computations:
             return
-        root, lane = run.root, run.lane
+        lane = run.lane
         before = {known.version.path: known.version for known in lane.files.current()}
-        self._release(run, frame)
+        for saved in frame.expected:
+            lane.files.unsettle(saved.path, run.step)
         lane.fresh = []
-        root.withheld[lane.key] = Withheld(frame.computations.pop(), list(frame.expected), before)
+        withheld = Withheld(frame.computations.pop(), list(frame.expected), before)
+        run.root.withheld.setdefault(lane.key, []).append(withheld)
+
+    @staticmethod
+    def _spoil(run: OpenRun, call: FileCall | None) -> None:
+        """Note which saved files a call that starts may change before a state has shown them."""
+        for withheld in run.root.withheld.get(run.lane.key, []):
+            for saved in withheld.expected:
+                is_named = isinstance(call, Write | Edit | Delete) and is_removed_by(saved.path, call.path)
+                if is_named or isinstance(call, Execute | Foreign) or run.name == "task":
+                    withheld.spoiled.add(saved.path)
 
     def _release(self, run: OpenRun, frame: Frame) -> None:
-        """Record a computation that waited, with what the state of this frame shows of its files."""
+        """Record the computations that waited, with what the state of this frame shows of their files."""
         lane = run.lane
-        withheld = run.root.withheld.pop(lane.key, None)
-        if withheld is None:
-            return
-        uses: list[FileUse] = []
-        for saved in withheld.expected:
-            uses += _shown(saved, withheld, lane.fresh)
-            if not any(use.path == saved.path for use in uses):
-                cid = self._draft_said(saved, lane)
-                uses.append(FileUse(saved.path, cid, None, Role.WROTE, Evidence.RENDERING))
-        frame.computations.insert(0, _completed(withheld.computation, uses))
+        released = []
+        for withheld in run.root.withheld.pop(lane.key, []):
+            uses: list[FileUse] = []
+            for saved in withheld.expected:
+                if saved.path not in withheld.spoiled:
+                    uses += _shown(saved, withheld, lane.fresh)
+                if not any(use.path == saved.path for use in uses):
+                    cid = self._draft_said(saved, lane)
+                    uses.append(FileUse(saved.path, cid, None, Role.WROTE, Evidence.RENDERING))
+            released.append(_completed(withheld.computation, uses))
+        frame.computations[:0] = released
 
     def _close_withheld(self, root: Root) -> None:
         """Record what no state will complete any more."""
-        for withheld in root.withheld.values():
-            self._submit_computation(root, withheld.computation)
+        for waiting in root.withheld.values():
+            for withheld in waiting:
+                self._submit_computation(root, withheld.computation)
         root.withheld.clear()
 
 

@@ -51,8 +51,12 @@ class ToolCalls(Saving):
         call = reconstruction.parse(name, inputs)
         lane.has_file_tools = lane.has_file_tools or name in FILE_TOOLS
         if call is not None:
-            waiting = [around.ticket for around in run.ancestors() if around.ticket is not None]
-            run.ticket = lane.files.begin(call, run.step, within=waiting)
+            waiting = [(around.lane, around.ticket) for around in run.ancestors() if around.ticket is not None]
+            own = [ticket for of, ticket in waiting if of is lane]
+            run.ticket = lane.files.begin(
+                call, run.step, within=[ticket for _, ticket in waiting], task=own[-1] if own else None
+            )
+        self._spoil(run, call)
         with self._recording(run, Place.ARGUMENTS):
             super().on_tool_start(
                 serialized or {},
@@ -71,12 +75,12 @@ class ToolCalls(Saving):
     def _link_request(self, run: OpenRun) -> None:
         """Make the response that asked for a tool call its input; worked out from state where it was not seen."""
         lane = run.lane
-        answer = lane.asked_by(run.tool_call_id)
+        answer = lane.asked_by(run.tool_call_id, prompts.mark_of_call(run.name, run.arguments))
         message = lane.last_request
         if answer is None and message is not None and run.tool_call_id in prompts.asked_calls(message):
             payload = prompts.as_response(message, lane.agent)
             payload = self.pack("Reasoning", payload)
-            answer = self.draft("Reasoning", payload, "response", "Chat model response, including any tool calls.")
+            answer = self.draft("Reasoning", payload, "response", "Chat model response, as the state has it.")
         if answer is not None:
             lane.acted = run.asked = True
             self.add_inputs(run.run_id, [answer])
@@ -106,7 +110,7 @@ class ToolCalls(Saving):
             super().on_tool_end(output, run_id=run_id, **kwargs)
             self._withhold(run, frame)
             if run.tool_call_id is not None and frame.state is not None:
-                run.lane.results[run.tool_call_id] = frame.state
+                run.lane.results.note(run.tool_call_id, prompts.mark_of_result(output), frame.state)
 
     def _note_owner(self, run: OpenRun, output: Any) -> None:
         """A state update is the first sign of whose state it is, where the agent is not named and had none to show."""
@@ -142,8 +146,9 @@ class ToolCalls(Saving):
         """Record a tool call that raised; whatever it changed is not known."""
         run = self._open_runs.get(run_id)
         if run is not None and run.ticket is not None:
-            if Ending.of(error) is Ending.PAUSED:
-                run.lane.files.abandon(run.ticket)
+            ending = Ending.of(error)
+            if ending is not Ending.FAILED:
+                run.lane.files.abandon(run.ticket, may_go_on=ending is Ending.STOPPED)
             else:
                 effect = run.lane.files.settle(run.ticket, Failed())
                 if isinstance(effect, Unknown):

@@ -11,7 +11,8 @@ name, because a folder can be mounted twice.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import assert_never
+from dataclasses import dataclass, field
+from typing import Final, assert_never
 
 from eqty_lineage.deepagents.facts import AssetId, Evidence, Version, Why
 from eqty_lineage.deepagents.filesystem import contents
@@ -32,7 +33,7 @@ from eqty_lineage.deepagents.filesystem.effects import (
 )
 from eqty_lineage.deepagents.filesystem.judging import disturbs, told_in_part, version_read, written
 from eqty_lineage.deepagents.filesystem.ordinals import Ordinals
-from eqty_lineage.deepagents.filesystem.paths import is_removed_by, may_be_removed_by, name_of
+from eqty_lineage.deepagents.filesystem.paths import is_removed_by, name_of
 from eqty_lineage.deepagents.filesystem.reconstruction import (
     Delete,
     Edit,
@@ -50,20 +51,37 @@ from eqty_lineage.deepagents.filesystem.reconstruction import (
     base64_block,
 )
 
+ANY: Final = ""
+"""Stands for every name."""
+
+
+@dataclass(slots=True)
+class Together:
+    """What agents share that may have the same files, or may not."""
+
+    running: list[Ticket] = field(default_factory=list)
+    files: list[SharedFiles] = field(default_factory=list)
+
 
 class SharedFiles:
     """The files outside state, as all lanes of a conversation see them."""
 
-    def __init__(self, cid_of: CidOf) -> None:
-        """Start with no beliefs."""
+    def __init__(self, cid_of: CidOf, around: SharedFiles | None = None) -> None:
+        """Start with no beliefs.
+
+        ``around`` are the files of the agent that called one whose files may be others: what either does, the other's
+        may suffer, and neither is believed to have what the other wrote.
+        """
         self._cid_of = cid_of
         self._ordinals = Ordinals()
         self._current: dict[str, Known] = {}
-        self._open: list[Ticket] = []
+        self.together: Together = Together() if around is None else around.together
+        self.together.files.append(self)
         self._upheavals = 0
         self._touched: dict[str, int] = {}
         self.paths: set[str] = set()
         """Paths that have shown to be outside state."""
+        self._haunted: set[str] = set()
         self.mounted = False
         """Whether a folder has shown to be kept in the state under keys that are not the paths of its files."""
 
@@ -83,41 +101,63 @@ class SharedFiles:
         """Note that a call is running, and which running calls it can disturb, but for those that wait for it."""
         ticket.outside = self.all_held() if isinstance(ticket.call, Search | Foreign) else {}
         self._touch(ticket.call)
-        for other in self._open:
+        for other in self.together.running:
             if any(other is waiting for waiting in within):
                 continue
             if disturbs(ticket.call, other.call):
                 other.contested = True
             if disturbs(other.call, ticket.call):
                 ticket.contested = True
-        self._open.append(ticket)
+        self.together.running.append(ticket)
 
-    def abandon(self, ticket: Ticket) -> None:
-        """Note that a running call's result will not be known: whatever it was about to do, it may have done."""
-        if isinstance(ticket.call, Write | Edit | Delete) and any(other is ticket for other in self._open):
+    def abandon(self, ticket: Ticket, *, may_go_on: bool = False) -> None:
+        """Note that a running call's result will not be known: whatever it was about to do, it may have done.
+
+        A call whose caller went away ``may_go_on`` in a thread of its own: then what it could still change is never
+        believed again.
+        """
+        if isinstance(ticket.call, Write | Edit | Delete) and any(other is ticket for other in self.together.running):
             self.forget(ticket.call.path, below=isinstance(ticket.call, Delete))
+        if may_go_on and not isinstance(ticket.call, Read | Search):
+            self._haunted.add(name_of(ticket.call.path) if isinstance(ticket.call, Write | Edit) else ANY)
         self.end(ticket)
+
+    def _is_haunted(self, path: str) -> bool:
+        return bool(self._haunted) and (ANY in self._haunted or name_of(path) in self._haunted)
 
     def end(self, ticket: Ticket) -> None:
         """Note that a call is over. A shell drops beliefs again: others may have formed while it ran."""
-        self._open = [other for other in self._open if other is not ticket]
+        self.together.running[:] = [other for other in self.together.running if other is not ticket]
         if isinstance(ticket.call, Execute | Foreign):
             self._touch(ticket.call)
 
+    def close(self) -> None:
+        """Note that the agent whose files these are is done."""
+        self.together.files[:] = [other for other in self.together.files if other is not self]
+
     def _touch(self, call: FileCall) -> None:
+        for files in self.together.files:
+            files.suffer(call, own=files is self)
+
+    def suffer(self, call: FileCall, *, own: bool) -> None:
+        """Drop what a call may change that starts now, or an ``execute`` that ends."""
         match call:
             case Read() | Search():
                 pass
             case Write() | Edit():
                 name = name_of(call.path)
                 self._touched[name] = self._touched.get(name, 0) + 1
-                self._forget_all(path for path in self._current if path != call.path and name_of(path) == name)
+                is_own = call.path if own else None
+                self._forget_all(path for path in self._current if path != is_own and name_of(path) == name)
             case Delete():
                 self._upheavals += 1
+                # what a delete of a folder reaches by another prefix, its path does not tell
+                is_file = own and call.path in self._current
                 self._forget_all(
                     path
                     for path in self._current
-                    if not is_removed_by(path, call.path) and may_be_removed_by(path, call.path)
+                    if not (own and is_removed_by(path, call.path))
+                    and (not is_file or name_of(path) == name_of(call.path))
                 )
             case Execute() | Foreign():
                 self._upheavals += 1
@@ -147,7 +187,7 @@ class SharedFiles:
         self._ordinals.take(version)
         for reading in self.reads_of(version.path):
             reading.written_meanwhile.append(known)
-        if contested:
+        if contested or self._is_haunted(version.path):
             self.forget(version.path)
         else:
             self._current[version.path] = known
@@ -203,6 +243,9 @@ class SharedFiles:
 
     def _settle_read(self, call: Read, ticket: Ticket, outcome: Outcome, content: object) -> Effect:
         if not isinstance(outcome, Succeeded):
+            if isinstance(outcome, Failed):
+                # there may be no such file
+                self.forget(call.path)
             return Unknown(Why.UNCLEAR) if isinstance(outcome, Unclear) else Nothing()
         candidates = [*([] if ticket.held is None else [ticket.held]), *ticket.written_meanwhile]
         version = version_read(candidates, content, self._cid_of, contested=ticket.contested)
@@ -223,7 +266,7 @@ class SharedFiles:
         if held is not None and held.version.cid == cid:
             return ReadVersion(held.version)
         version = self._ordinals.mint(path, cid, Evidence.BYTES)
-        if not contested:
+        if not contested and not self._is_haunted(path):
             self._current[path] = Known(version, None, block)
         return ReadBytes(version, data.data)
 
@@ -255,10 +298,12 @@ class SharedFiles:
 
     def reads_of(self, path: str) -> list[Ticket]:
         """Return the reads of ``path`` that are running."""
-        return [ticket for ticket in self._open if isinstance(ticket.call, Read) and ticket.call.path == path]
+        return [
+            ticket for ticket in self.together.running if isinstance(ticket.call, Read) and ticket.call.path == path
+        ]
 
     def rest(self) -> None:
         """Drop texts and beliefs: between two runs anything may happen outside. Ordinals stay."""
         self._current.clear()
-        self._open.clear()
+        self.together.running.clear()
         self._touched.clear()

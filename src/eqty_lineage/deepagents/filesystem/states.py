@@ -38,6 +38,7 @@ class Pending:
     step: int | None
     contested: bool = False
     stamp: tuple[int, int] = (0, 0)
+    task: Ticket | None = None
 
 
 class StateFiles:
@@ -87,7 +88,7 @@ class StateFiles:
 
         ``base`` is the call that returned it, if that was a file call: it fixes which version was replaced.
         """
-        ticket = base or Ticket(Execute(), in_state=True, step=step, view=self._view)
+        ticket = base or Ticket(Execute(), in_state=True, step=step, view=self.view_for(step, None))
         held = ticket.view.get(path)
         if entry is None:
             # a tool's update is its node's too
@@ -116,8 +117,29 @@ class StateFiles:
                 return Unchanged(known.version)
         version = self._ordinals.mint(path, cid, evidence)
         known = Known(version, content.text, content.text if source is None else source)
-        self._pending[path] = Pending(known, ticket.step, ticket.contested, self.shared.stamp(path))
+        self._pending[path] = Pending(known, ticket.step, ticket.contested, self.shared.stamp(path), ticket.task)
         return Wrote(version, None if held is None else held.version, content.data)
+
+    def view_for(self, step: int | None, task: Ticket | None) -> Mapping[str, Known]:
+        """Return what a call of superstep ``step`` sees.
+
+        That is the last state shown, what earlier supersteps did since, and what the call it was made in did itself.
+        """
+
+        def is_seen(pending: Pending) -> bool:
+            return _is_earlier(pending.step, step) or (task is not None and pending.task is task)
+
+        changed = {path: pending.known for path, pending in self._pending.items() if is_seen(pending)}
+        gone = {path for path, when in self._deleted.items() if _is_earlier(when, step) and path not in changed}
+        if not changed and not gone:
+            return self._view
+        view = {path: known for path, known in self._view.items() if path not in gone and path not in changed}
+        view.update((path, known) for path, known in changed.items() if known is not None)
+        return view
+
+    def unsettle(self, path: str, step: int | None) -> None:
+        """Note that a step wrote to ``path`` what only the next state will show."""
+        self._pending[path] = Pending(None, step)
 
     def _drop(self, path: str, step: int | None) -> None:
         self._deleted[path] = step
@@ -241,6 +263,11 @@ class StateFiles:
 
 def _before(when: int | None, step: int | None) -> bool:
     return when is None or step is None or when < step
+
+
+def _is_earlier(when: int | None, step: int | None) -> bool:
+    """Whether one superstep is known to be before another."""
+    return when is not None and step is not None and when < step
 
 
 def _same(one: object, other: object) -> bool:

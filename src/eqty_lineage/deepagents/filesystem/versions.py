@@ -26,6 +26,7 @@ from eqty_lineage.deepagents.filesystem.effects import (
     Wrote,
 )
 from eqty_lineage.deepagents.filesystem.judging import told_in_part, version_read, written
+from eqty_lineage.deepagents.filesystem.outside import SharedFiles
 from eqty_lineage.deepagents.filesystem.paths import is_removed_by
 from eqty_lineage.deepagents.filesystem.reconstruction import (
     Delete,
@@ -46,27 +47,35 @@ from eqty_lineage.deepagents.filesystem.states import Pending, StateFiles
 class LaneFiles(StateFiles):
     """One agent's view of the filesystem: its state's files, and through ``shared`` those outside."""
 
-    def fork(self) -> LaneFiles:
+    def fork(self, *, same_backend: bool = True) -> LaneFiles:
         """Return the view of a lane that starts from this one; what it holds shows in its first state.
+
+        Unless it is known to have the ``same_backend``, its files outside state are not taken for this one's.
 
         That state is the one this lane's superstep began with, so the versions are those of its view, whatever a
         sibling has written meanwhile.
         """
-        lane = LaneFiles(self.shared, self.cid_of, self._ordinals.fork())
+        shared = self.shared if same_backend else SharedFiles(self.cid_of, self.shared)
+        lane = LaneFiles(shared, self.cid_of, self._ordinals.fork())
         lane._view = self._view
         return lane
 
     def begin(
-        self, call: FileCall, step: int | None, evidence: Evidence | None = None, within: Collection[Ticket] = ()
+        self,
+        call: FileCall,
+        step: int | None,
+        evidence: Evidence | None = None,
+        within: Collection[Ticket] = (),
+        task: Ticket | None = None,
     ) -> Ticket:
         """Note that a file call starts in superstep ``step``; give the ticket back to :meth:`settle`.
 
-        ``within`` are the calls that wait for this one.
+        ``within`` are the calls that wait for this one, ``task`` the outermost of them that is the same agent's.
         """
-        ticket = Ticket(call, self._keeps(call), step, view=self._view, evidence=evidence)
+        ticket = Ticket(call, self._keeps(call), step, view=self.view_for(step, task), evidence=evidence, task=task)
         self.shared.begin(ticket, within)
         if not isinstance(call, Execute | Search | Foreign):
-            ticket.held = self._view.get(call.path) if ticket.in_state else self.shared.held(call.path)
+            ticket.held = ticket.view.get(call.path) if ticket.in_state else self.shared.held(call.path)
         return ticket
 
     def settle(self, ticket: Ticket, outcome: Outcome, content: object = None) -> Effect:
@@ -80,9 +89,12 @@ class LaneFiles(StateFiles):
             self._ordinals.take(effect.version)
         return effect
 
-    def abandon(self, ticket: Ticket) -> None:
-        """Note that a call will not end: it was paused, or its run is over. Nothing, if it has ended."""
-        self.shared.abandon(ticket)
+    def abandon(self, ticket: Ticket, *, may_go_on: bool = False) -> None:
+        """Note that a call will not end: it was paused, or its run is over. Nothing, if it has ended.
+
+        One whose caller went away ``may_go_on`` all the same.
+        """
+        self.shared.abandon(ticket, may_go_on=may_go_on)
 
     def _keeps(self, call: FileCall) -> bool:
         if self.shared.mounted or isinstance(call, Execute | Search | Foreign):
