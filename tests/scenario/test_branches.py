@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from deepagents.backends.filesystem import FilesystemBackend
+from eqty_sdk.context import graph_context
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from support.agents import Session, agent, asked, call, edit, file_data, read, says, todos, write
@@ -24,6 +26,12 @@ class Thread:
         config = {} if at is None else {"configurable": dict(at["configurable"])}
         self.session.invoke(runnable, asked(text, **state), thread="t", **config)
         return runnable
+
+    def replay(self, at: Any, *turns: Any) -> None:
+        """Run what comes after a checkpoint once more, with nothing new said."""
+        runnable = agent(*turns, checkpointer=self.saver, **self.options)
+        with graph_context(self.session.context):
+            runnable.invoke(None, self.session.config("t", configurable=dict(at["configurable"])))
 
     def now(self, runnable: Any) -> Any:
         return runnable.get_state({"configurable": {"thread_id": "t"}}).config
@@ -158,3 +166,45 @@ def test_in_a_handler_that_saw_none_of_it_a_branch_chains_to_the_file_it_finds()
     lineage = second.lineage()
     assert lineage.tool("e2").files("replaced") == {"/a.md": cid_of("one\n")}
     assert lineage.producers(cid_of("one\n")) == []
+
+
+# --- a branch that starts at a tool call
+
+
+def at_tools(thread: Thread, runnable: Any, index: int) -> Any:
+    """The checkpoint before the tools of a turn, the earliest first."""
+    config = {"configurable": {"thread_id": "t"}}
+    found = [state.config for state in runnable.get_state_history(config) if state.next == ("tools",)]
+    return found[::-1][index]
+
+
+def test_a_branch_that_starts_at_a_plan_is_not_chained_to_another_branchs():
+    thread = Thread(plan=True)
+    thread.run(call("write_todos", "p1", todos=todos("one")))
+    runnable = thread.run(call("write_todos", "p2", todos=todos("two")), text="more")
+    thread.replay(at_tools(thread, runnable, 0), says())
+    lineage = thread.lineage()
+    again = [step for step in lineage.all("write_todos") if step.fields["tool_call_id"] == "p1"][-1]
+    assert lineage.plans()["two"] not in again.inputs
+
+
+def test_results_of_one_call_id_on_two_branches_are_told_apart():
+    rolled: list[int] = []
+
+    @tool
+    def roll() -> str:
+        """Roll the dice."""
+        rolled.append(1)
+        return f"rolled {len(rolled)}"
+
+    thread = Thread(tools=[roll])
+    runnable = thread.run(call("roll", "c"))
+    tip = thread.now(runnable)
+    thread.replay(at_tools(thread, runnable, 0), says("second"))
+    thread.run(says("third"), at=tip, text="go on")
+    lineage = thread.lineage()
+    first, second = [step.outputs[0] for step in lineage.all("roll")]
+    assert "rolled 1" in str(lineage.payload(first))
+    last = lineage.turns()[-1][0]
+    assert first in last.inputs
+    assert second not in last.inputs

@@ -8,14 +8,19 @@ from deepagents import create_deep_agent
 from deepagents.backends.filesystem import FilesystemBackend
 from deepagents.backends.state import StateBackend
 from deepagents.middleware.summarization import SummarizationMiddleware, SummarizationToolMiddleware
+from langchain.tools import ToolRuntime
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError
+from langgraph.types import Command
 
-from support.agents import Session, asks, call, model, read, run, says, write
+from support.agents import Session, asked, asks, call, file_data, model, read, reasons, run, says, write
 from support.lineage import Lineage, Step
 from support.sdk import cid_of
 
 
-def compacting(backend: Any, *, turns: int = 5, trigger: int = 8) -> Any:
+def compacting(backend: Any, *, turns: int = 5, trigger: int = 8, **options: Any) -> Any:
     """An agent that writes a file a turn, and whose talk is summed up when it has eight messages."""
     chat = model(
         *(
@@ -27,7 +32,7 @@ def compacting(backend: Any, *, turns: int = 5, trigger: int = 8) -> Any:
     middleware = SummarizationMiddleware(
         model=chat, backend=backend, trigger=("messages", trigger), keep=("messages", 2)
     )
-    return create_deep_agent(model=chat, name="r", backend=backend, middleware=[middleware])
+    return create_deep_agent(model=chat, name="r", backend=backend, middleware=[middleware], **options)
 
 
 def compacted(lineage: Lineage) -> list[Step]:
@@ -166,3 +171,73 @@ def test_a_run_that_ends_before_the_next_state_makes_no_history_of_the_one_befor
         for use in step.fields["files"]:
             earlier = [one for one in lineage.steps if one.fields["ended_at"] < step.fields["ended_at"]]
             assert "version" not in use or not any(use["cid"] in one.inputs for one in earlier)
+
+
+def test_after_a_second_compaction_every_turn_is_whole():
+    session, lineage = run(compacting(StateBackend(), turns=12, trigger=6, system_prompt="Work."))
+    assert len(compacted(lineage)) > 1
+    assert not reasons(session.handler)
+    for request, _ in lineage.turns():
+        if "purpose" not in request.fields:
+            assert [cid for cid in request.inputs if lineage.metadata[cid][0]["assetType"] == "System_Prompt"]
+
+
+def test_a_summary_that_repeats_an_earlier_one_is_the_one_that_is_shown():
+    texts = ["Files were written.", "Files were written. More files were written too."]
+    chat = model(
+        *(asks(write(f"w{turn}", f"/f{turn}", f"{turn}\n"), text=f"Step {turn}.") for turn in range(8)), says()
+    )
+    summing = model(*map(says, texts), says("unused"))
+    backend = StateBackend()
+    middleware = SummarizationMiddleware(model=summing, backend=backend, trigger=("messages", 8), keep=("messages", 2))
+    _, lineage = run(create_deep_agent(model=chat, name="r", backend=backend, middleware=[middleware]))
+    answers = {
+        lineage.payload(cid)[0]["content"]: cid
+        for step in lineage.all(kind="chat_model", purpose="summarization")
+        for cid in step.outputs
+    }
+    assert list(answers) == texts
+    last = [request for request, _ in lineage.turns() if "purpose" not in request.fields][-1]
+    assert answers[texts[1]] in last.inputs
+    assert answers[texts[0]] not in last.inputs
+
+
+def test_the_turns_of_the_next_run_are_shown_it_too():
+    session, saver = Session(), InMemorySaver()
+    runnable = compacting(StateBackend(), checkpointer=saver)
+    session.invoke(runnable, thread="t")
+    session.invoke(runnable, asked("and now?"), thread="t")
+    lineage = session.lineage(thread="t")
+    (summary,) = [cid for step in lineage.all(kind="chat_model", purpose="summarization") for cid in step.outputs]
+    assert summary in lineage.turns()[-1][0].inputs
+
+
+def test_a_model_that_sums_up_was_not_given_the_memory():
+    files = {"/AGENTS.md": file_data("Be brief.\n")}
+    _, lineage = run(compacting(StateBackend(), memory=["/AGENTS.md"]), asked(files=files))
+    given = {
+        request.fields.get("purpose", "turn"): cid_of(b"Be brief.\n") in request.inputs
+        for request, _ in lineage.turns()
+    }
+    assert given == {"turn": True, "summarization": False}
+
+
+def test_a_tool_that_gives_back_the_state_has_not_compacted():
+    @tool
+    def touch(runtime: ToolRuntime) -> Command[Any]:
+        """Give back the state there is."""
+        state = {key: value for key, value in runtime.state.items() if key != "messages"}
+        return Command(update={**state, "messages": [ToolMessage("ok", tool_call_id=runtime.tool_call_id)]})
+
+    chat = model(
+        *(asks(write(f"w{turn}", f"/f{turn}", f"{turn}\n"), text=f"Step {turn}.") for turn in range(5)),
+        asks(call("touch", "t")),
+        says(),
+    )
+    backend = StateBackend()
+    middleware = SummarizationMiddleware(
+        model=model(says("SUM"), says("unused")), backend=backend, trigger=("messages", 8), keep=("messages", 2)
+    )
+    runnable = create_deep_agent(model=chat, name="r", backend=backend, middleware=[middleware], tools=[touch])
+    _, lineage = run(runnable)
+    assert [step.name for step in compacted(lineage)] == ["model"]

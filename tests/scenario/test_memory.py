@@ -64,7 +64,10 @@ def test_what_the_agent_writes_to_the_file_is_not_what_its_turns_are_given():
 def test_a_memory_is_no_ground_to_say_what_an_edit_on_disk_left(disk: FilesystemBackend):
     _, lineage = run(agent(edit("e", "/AGENTS.md", "brief", "kind"), memory=["/AGENTS.md"], backend=disk))
     assert lineage.history("/AGENTS.md") == []
-    assert [use["evidence"] for use in lineage.tool("e").fields["files"]] == ["edit"]
+    edited = lineage.tool("e")
+    assert [use["evidence"] for use in edited.fields["files"] if use["role"] == "wrote"] == ["edit"]
+    # its turns had it, and the model edited what it had
+    assert edited.files("read") == {"/AGENTS.md": cid_of(NOTES.encode())}
 
 
 def test_it_is_the_same_version_in_every_turn_of_a_thread_whatever_the_file_holds(

@@ -29,7 +29,7 @@ ALWAYS = {
     "ended_at": str,
 }
 COMPACTION = {"compaction", "cutoff", "messages_dropped", "messages_kept"}
-SOMETIMES = {"parent_run_id", "tool_call_id", "files", "recorder", "vocabulary", *COMPACTION}
+SOMETIMES = {"parent_run_id", "tool_call_id", "files", "recorder", "vocabulary", "purpose", *COMPACTION}
 ROLES = {"wrote": "outputs", "read": "inputs", "replaced": "inputs", "removed": "inputs", "present": "inputs"}
 EVIDENCE = {"state", "arguments", "reconstructed", "bytes", "witnessed", "rendering", "edit"}
 

@@ -6,6 +6,7 @@ message, and an event says from where on the model sees them (``middleware/summa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from eqty_lineage.deepagents import results
 _SOURCE: Final = "summarization"
 _NODE: Final = "SummarizationMiddleware"
 _OLD_SUMMARY: Final = "Here is a summary of the conversation to date:"
+_WRAPPED: Final = re.compile(r"<summary>\n(?P<summary>.*)\n</summary>", re.DOTALL)
 _ALL: Final = "__remove_all__"
 
 
@@ -58,6 +60,13 @@ def is_summary(message: Any) -> bool:
     if message.additional_kwargs.get("lc_source") == _SOURCE:
         return True
     return isinstance(message.content, str) and message.content.startswith(_OLD_SUMMARY)
+
+
+def summary_in(message: BaseMessage) -> str:
+    """Return the summary that a message of a prompt wraps (deepagents 0.7.32; langchain up to 1.2)."""
+    text = str(message.text)
+    wrapped = _WRAPPED.search(text)
+    return wrapped["summary"] if wrapped is not None else text.removeprefix(_OLD_SUMMARY)
 
 
 def is_summary_call(metadata: Mapping[str, Any], node: str) -> bool:

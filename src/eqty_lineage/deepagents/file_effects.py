@@ -46,6 +46,7 @@ def apply(effect: Effect, sink: StateSink, *, call: FileCall | None = None, resu
     match effect:
         case Wrote(version, replaced, data):
             sink.run.lane.renderings.pop(version.path, None)
+            sink.run.lane.edits.pop(version.path, None)
             if replaced is not None:
                 use(replaced, Role.REPLACED)
             use(version, Role.WROTE, data)
@@ -53,6 +54,7 @@ def apply(effect: Effect, sink: StateSink, *, call: FileCall | None = None, resu
             use(version, Role.PRESENT)
         case Removed(versions):
             for version in versions:
+                sink.run.lane.edits.pop(version.path, None)
                 use(version, Role.REMOVED)
         case ReadVersion(version):
             use(version, Role.READ)
@@ -101,6 +103,14 @@ def _use_edit(edit: Edited, sink: StateSink) -> None:
     if rendering is not None and shown_by in run.lane.shown:
         sink.carry(rendering)
         run.uses.append(FileUse(path, rendering, None, Role.READ, Evidence.RENDERING))
+    elif path in run.lane.memory:
+        # its turns are given the file as it was when the thread began
+        sink.carry(sink.draft_version(run.lane.memory[path], None))
+        run.uses.append(FileUse.of(run.lane.memory[path], Role.READ))
+    before = run.lane.edits.get(path)
+    if before is not None and before != cid:
+        sink.carry(before)
+    run.lane.edits[path] = cid
 
 
 def _name_of(call: FileCall | None) -> str:

@@ -54,6 +54,8 @@ class MemoryExtractor(StateExtractor):
             return UNCLAIMED
         run = sink.run
         stand_in: dict[str, str | None] = dict.fromkeys(value)
+        if not sink.is_update:
+            run.lane.memory = {}
         for path, text in value.items():
             content = contents.from_text(text)
             if isinstance(content, Unreadable):
@@ -67,6 +69,7 @@ class MemoryExtractor(StateExtractor):
                 run.uses.append(FileUse.of(version, Role.READ))
             else:
                 run.given.append(version.cid)
+                run.lane.memory[path] = version
         return stand_in
 
 

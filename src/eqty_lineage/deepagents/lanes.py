@@ -22,7 +22,7 @@ ROOT_LANE: Final = ""
 CONTEXTS: Final = 8
 REGISTERED: Final = 10_000
 """Assets remembered as registered, for each context of a conversation."""
-SUMMARIES: Final = 4
+SUMMARIES: Final = 100
 BRANCHES: Final = 8
 """Calls of one id that are told apart."""
 CALLS: Final = 5_000
@@ -73,6 +73,10 @@ class Lane:
         """By path: what the latest read returned of a file never seen exactly, and the id of that call."""
         self.remote: Recent[str, AssetId] = Recent(CALLS)
         """By id: the latest revision of what is known of a task that runs elsewhere."""
+        self.memory: dict[str, Version] = {}
+        """By path: the memory files that this agent's turns are given."""
+        self.edits: Recent[str, AssetId] = Recent(CALLS)
+        """By path: the latest edit of a file never seen exactly."""
         self.saved: Recent[str, AssetId] = Recent(CALLS)
         """By path: what is known of a file that was saved there and whose bytes are not known."""
         self.fresh: list[Version] = []
@@ -82,7 +86,7 @@ class Lane:
         self.cutoff = 0
         """How many of them its last compaction dropped."""
         self.summaries: Recent[str, AssetId] = Recent(SUMMARIES)
-        """By their texts: the answers that were to sum up the talk so far, until the run is over."""
+        """By what marks each: the answers that were to sum up the talk so far."""
         self.delegated: list[AssetId] = []
         """The task that started this lane and the response that asked for it, until its first turn has used them."""
         self.acted = False
@@ -193,6 +197,7 @@ class Conversation:
         for lane in self.lanes.values():
             lane.files.rest()
             lane.last_request = None
-            lane.summaries = Recent(SUMMARIES)
             lane.fresh = []
             lane.shown = frozenset()
+            lane.memory = {}
+            lane.edits = Recent(CALLS)

@@ -56,7 +56,9 @@ class ModelTurns(Saving):
             shown = prompts.shown_results(messages)
             inputs = [lane.result_of(call, mark) for call, mark in shown.items()]
             summing_up = compaction.is_summary_call(run.metadata, "" if run.parent is None else run.parent.name)
-            if not summing_up:
+            if summing_up:
+                run.notes["purpose"] = "summarization"
+            else:
                 lane.shown = frozenset(shown)
                 inputs += prompts.answers_shown(messages, lane.summaries)
             system = prompts.system_prompt(messages)
@@ -107,10 +109,9 @@ class ModelTurns(Saving):
     @staticmethod
     def _note_summary(run: OpenRun, message: Any, answer: AssetId) -> None:
         """Remember the answer of a model that was to sum up the talk: later prompts will show it."""
-        text = getattr(message, "text", "")
-        node = "" if run.parent is None else run.parent.name
-        if isinstance(text, str) and text.strip() and compaction.is_summary_call(run.metadata, node):
-            run.lane.summaries[text.strip()] = answer
+        text = str(getattr(message, "text", ""))
+        if text.strip() and "purpose" in run.notes:
+            run.lane.summaries[prompts.mark_of_summary(text)] = answer
 
     @observed
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:

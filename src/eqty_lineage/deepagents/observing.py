@@ -174,7 +174,7 @@ class Observer(Queueing):
         conversation.turns += 1
         conversation.open_runs += 1
         lane = conversation.root
-        lane.agent = agent
+        lane.agent = lane.label = agent
         # which branch of its thread this run goes on, its first state will show
         lane.plan = None
         lane.named = agents.name_in(metadata)

@@ -71,8 +71,14 @@ def saved_in(outputs: Any, returned: Mapping[str, Any], *, by_model: bool) -> It
 def history_in(outputs: Any) -> Saved | None:
     """Return the file that the history dropped by a compaction was written to, if that could be done."""
     event = event_in(outputs)
-    path = event.get("file_path") if event is not None else None
-    return Saved(path, said={"history": path}) if isinstance(path, str) and path else None
+    if event is None:
+        return None
+    path = event.get("file_path")
+    return (
+        Saved(path, said={"history": path, "cutoff": event.get("cutoff_index")})
+        if isinstance(path, str) and path
+        else None
+    )
 
 
 def event_in(outputs: Any) -> Mapping[str, Any] | None:

@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
 from eqty_lineage.deepagents import results
-from eqty_lineage.deepagents.compaction import is_summary
+from eqty_lineage.deepagents.compaction import is_summary, summary_in
 from eqty_lineage.deepagents.facts import AssetId
 from eqty_lineage.deepagents.payloads import plain
 
@@ -57,13 +57,14 @@ def _mark(value: object) -> str:
 
 
 def answers_shown(messages: Iterable[Iterable[BaseMessage]], answers: Mapping[str, AssetId]) -> list[AssetId]:
-    """Return those of the answers (by their texts) that a prompt shows as the summary of what it leaves out.
+    """Return those of the answers (by :func:`mark_of_summary`) that a prompt shows in place of what it leaves out."""
+    shown = [mark_of_summary(summary_in(message)) for batch in messages for message in batch if is_summary(message)]
+    return [answers[mark] for mark in dict.fromkeys(shown) if mark in answers]
 
-    A summary can repeat an earlier one and go on: it is the longest that it holds.
-    """
-    shown = [str(message.text) for batch in messages for message in batch if is_summary(message)]
-    held = [max((text for text in answers if text in summary), key=len, default=None) for summary in shown]
-    return [answers[text] for text in dict.fromkeys(held) if text is not None]
+
+def mark_of_summary(text: str) -> str:
+    """Return what tells a summary from another one."""
+    return _mark(text.strip())
 
 
 def last_request(messages: object) -> AIMessage | None:

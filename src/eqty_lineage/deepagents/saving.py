@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 from eqty_lineage.deepagents import compaction, file_effects, offloads
-from eqty_lineage.deepagents.clock import next_sequence
 from eqty_lineage.deepagents.drafting import Frame, ids
 from eqty_lineage.deepagents.facts import AssetId, Computation, Evidence, FileUse, Role, Version, files_metadata
 from eqty_lineage.deepagents.filesystem.paths import VirtualPath, is_removed_by
@@ -171,8 +170,6 @@ def _shown(saved: Saved, withheld: Withheld, fresh: list[Version]) -> list[FileU
 def _completed(computation: Computation, uses: list[FileUse]) -> Computation:
     fields = json.loads(computation.metadata)
     fields["files"] = [*fields.get("files", []), *files_metadata(uses)]
-    # it takes its place among what is recorded now
-    fields["sequence"] = next_sequence()
     outputs = dict.fromkeys([*computation.outputs, *(use.cid for use in uses if use.role is Role.WROTE)])
     inputs = dict.fromkeys([*computation.inputs, *(use.cid for use in uses if use.role is not Role.WROTE)])
     return replace(

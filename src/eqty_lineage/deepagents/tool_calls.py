@@ -51,11 +51,8 @@ class ToolCalls(Saving):
         call = reconstruction.parse(name, inputs)
         lane.has_file_tools = lane.has_file_tools or name in FILE_TOOLS
         if call is not None:
-            waiting = [(around.lane, around.ticket) for around in run.ancestors() if around.ticket is not None]
-            own = [ticket for of, ticket in waiting if of is lane]
-            run.ticket = lane.files.begin(
-                call, run.step, within=[ticket for _, ticket in waiting], task=own[-1] if own else None
-            )
+            waiting = [around.ticket for around in run.ancestors() if around.ticket is not None]
+            run.ticket = lane.files.begin(call, run.step, within=waiting, task=_task_of(run))
         self._spoil(run, call)
         with self._recording(run, Place.ARGUMENTS):
             super().on_tool_start(
@@ -155,6 +152,11 @@ class ToolCalls(Saving):
                     self.note_gap(run.root, Gap(effect.why, run.name, run.lane.label))
             run.ticket = None
         self._fail(run_id, error, functools.partial(super().on_tool_error, error, run_id=run_id, **kwargs))
+
+
+def _task_of(run: OpenRun) -> OpenRun | None:
+    """Return the node that a call is made in, if it was started for one call: then all in it is one task."""
+    return next((around for around in run.ancestors() if around.lane is run.lane and around.call is not None), None)
 
 
 def _call_id(given: object, run: OpenRun) -> str | None:

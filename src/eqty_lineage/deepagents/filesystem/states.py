@@ -38,7 +38,7 @@ class Pending:
     step: int | None
     contested: bool = False
     stamp: tuple[int, int] = (0, 0)
-    task: Ticket | None = None
+    task: object = None
 
 
 class StateFiles:
@@ -120,10 +120,10 @@ class StateFiles:
         self._pending[path] = Pending(known, ticket.step, ticket.contested, self.shared.stamp(path), ticket.task)
         return Wrote(version, None if held is None else held.version, content.data)
 
-    def view_for(self, step: int | None, task: Ticket | None) -> Mapping[str, Known]:
+    def view_for(self, step: int | None, task: object) -> Mapping[str, Known]:
         """Return what a call of superstep ``step`` sees.
 
-        That is the last state shown, what earlier supersteps did since, and what the call it was made in did itself.
+        That is the last state shown, what earlier supersteps did since, and what its own task of the graph did.
         """
 
         def is_seen(pending: Pending) -> bool:
