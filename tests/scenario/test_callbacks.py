@@ -99,7 +99,7 @@ def test_what_never_ended_is_a_gap_of_the_root_that_did():
     )
     assert [step.name for step in lineage.steps] == ["g"]
     assert reasons(session.handler) == {"UNFINISHED"}
-    assert lineage.gaps() == [{"reason": "the run ended before this did", "what": "hang", "where": ""}]
+    assert lineage.gaps() == [{"reason": "the run ended before this did", "what": "hang", "where": "g"}]
 
 
 def test_a_tool_called_outside_any_chain_is_a_root_of_its_own():

@@ -686,9 +686,9 @@ class TestWhatACallSees:
 
     def test_a_call_made_in_a_call_sees_what_that_one_did(self, lane: LaneFiles) -> None:
         outer = lane.begin(Foreign(), 2)
-        first = lane.begin(write("/a", "by the tool"), 2, within=[outer], task=outer)
+        first = lane.begin(write("/a", "by the tool"), 2, within=[outer], task="t1")
         lane.settle(first, Succeeded())
-        second = lane.begin(edit("/a", "tool", "call"), 2, within=[outer], task=outer)
+        second = lane.begin(edit("/a", "tool", "call"), 2, within=[outer], task="t1")
         effect = lane.settle(second, Succeeded(1))
         assert isinstance(effect, Wrote)
         assert effect.data == b"by the call"
@@ -697,5 +697,5 @@ class TestWhatACallSees:
 
     def test_a_call_beside_it_does_not(self, lane: LaneFiles) -> None:
         outer = lane.begin(Foreign(), 2)
-        lane.settle(lane.begin(write("/a", "by the tool"), 2, within=[outer], task=outer), Succeeded())
-        assert lane.begin(read("/a"), 2).held == lane.begin(read("/a"), 2, task=lane.begin(Foreign(), 2)).held
+        lane.settle(lane.begin(write("/a", "by the tool"), 2, within=[outer], task="t1"), Succeeded())
+        assert lane.begin(read("/a"), 2).held == lane.begin(read("/a"), 2, task="t2").held

@@ -88,7 +88,7 @@ class VirtualFileExtractor(StateExtractor):
         ticket = run.ticket
         stand_in: dict[str, str | None] = dict.fromkeys(files)
         for path, entry in files.items():
-            if ticket is not None and path != getattr(ticket.call, "path", None):
+            if ticket is not None and path != getattr(ticket.call, "path", path):
                 # releases up to 0.0.11 return the whole filesystem: only the file the call names is its work
                 stand_in[path] = _cid_in(entry, run)
                 continue

@@ -154,9 +154,10 @@ class ToolCalls(Saving):
         self._fail(run_id, error, functools.partial(super().on_tool_error, error, run_id=run_id, **kwargs))
 
 
-def _task_of(run: OpenRun) -> OpenRun | None:
-    """Return the node that a call is made in, if it was started for one call: then all in it is one task."""
-    return next((around for around in run.ancestors() if around.lane is run.lane and around.call is not None), None)
+def _task_of(run: OpenRun) -> str | None:
+    """Return what names the node that a call is made in, if it was started for one call: all in it is one task."""
+    nodes = (around for around in run.ancestors() if around.lane is run.lane and around.call is not None)
+    return next((node.urn for node in nodes), None)
 
 
 def _call_id(given: object, run: OpenRun) -> str | None:

@@ -112,8 +112,8 @@ class Ticket:
     """For a search or a foreign tool: what was believed of the files outside state as it began."""
     evidence: Evidence | None = None
     """How the text of a write is known, if not from a call's arguments."""
-    task: object = None
-    """What stands for the task of the graph that the call is made in; what that did so far, the call sees."""
+    task: str | None = None
+    """What names the task of the graph that the call is made in; what that did so far, the call sees."""
     contested: bool = False
     written_meanwhile: list[Known] = field(default_factory=list)
 

@@ -38,7 +38,7 @@ class Pending:
     step: int | None
     contested: bool = False
     stamp: tuple[int, int] = (0, 0)
-    task: object = None
+    task: str | None = None
 
 
 class StateFiles:
@@ -120,14 +120,14 @@ class StateFiles:
         self._pending[path] = Pending(known, ticket.step, ticket.contested, self.shared.stamp(path), ticket.task)
         return Wrote(version, None if held is None else held.version, content.data)
 
-    def view_for(self, step: int | None, task: object) -> Mapping[str, Known]:
+    def view_for(self, step: int | None, task: str | None) -> Mapping[str, Known]:
         """Return what a call of superstep ``step`` sees.
 
         That is the last state shown, what earlier supersteps did since, and what its own task of the graph did.
         """
 
         def is_seen(pending: Pending) -> bool:
-            return _is_earlier(pending.step, step) or (task is not None and pending.task is task)
+            return _is_earlier(pending.step, step) or (task is not None and pending.task == task)
 
         changed = {path: pending.known for path, pending in self._pending.items() if is_seen(pending)}
         gone = {path for path, when in self._deleted.items() if _is_earlier(when, step) and path not in changed}

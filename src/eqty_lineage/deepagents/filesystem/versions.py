@@ -66,11 +66,11 @@ class LaneFiles(StateFiles):
         step: int | None,
         evidence: Evidence | None = None,
         within: Collection[Ticket] = (),
-        task: object = None,
+        task: str | None = None,
     ) -> Ticket:
         """Note that a file call starts in superstep ``step``; give the ticket back to :meth:`settle`.
 
-        ``within`` are the calls that wait for this one, ``task`` stands for the task of the graph it is made in.
+        ``within`` are the calls that wait for this one, ``task`` names the task of the graph it is made in.
         """
         ticket = Ticket(call, self._keeps(call), step, view=self.view_for(step, task), evidence=evidence, task=task)
         self.shared.begin(ticket, within)
