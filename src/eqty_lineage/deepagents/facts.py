@@ -68,6 +68,7 @@ class Why(StrEnum):
     CALLBACK = "recording a callback failed"
     NOT_STORED = "the statement store refused it"
     NOT_YET = "storing was not done in time; it goes on"
+    JOURNAL = "the journal could not be written"
     GAPS = "the list of gaps could not be stored"
     SEAL = "the run's seal could not be stored"
     NOT_CHAT = "a completion model without messages is not recorded"

@@ -47,7 +47,7 @@ def observed(method: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(method)
     def callback(self: Observer, *args: object, **kwargs: object) -> None:
-        if self._disabled or self._closed or process.is_orphan():
+        if self._disabled or self._closed or process.is_over():
             return
         began = time.perf_counter()
         self._local.inside = True

@@ -8,13 +8,21 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 
+def _is_terminal() -> bool:
+    """Whether standard error is there, open, and a terminal."""
+    try:
+        return sys.stderr is not None and sys.stderr.isatty()
+    except ValueError:
+        return False
+
+
 @contextlib.contextmanager
 def shown(enabled: bool | None) -> Iterator[Callable[[int], None] | None]:  # noqa: FBT001 - a switch by nature
     """Give a function to be told how many jobs are left; ``None`` where nothing is to be shown.
 
     ``enabled`` forces it on or off; by default it is on where standard error is a terminal.
     """
-    if not (sys.stderr.isatty() if enabled is None else enabled):
+    if not (_is_terminal() if enabled is None else enabled):
         yield None
         return
     try:

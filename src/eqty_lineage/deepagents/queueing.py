@@ -12,7 +12,7 @@ import logging
 import os
 import pickle
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -24,7 +24,7 @@ from eqty_lineage.deepagents.facts import Asset, AssetId, Computation, Gap, Why
 from eqty_lineage.deepagents.gaps import Gaps
 from eqty_lineage.deepagents.recent import Recent
 from eqty_lineage.deepagents.recording import sdk
-from eqty_lineage.deepagents.recording.jobs import Step, asset_job, computation_job, other_job
+from eqty_lineage.deepagents.recording.jobs import Job, Step, asset_job, computation_job, other_job
 from eqty_lineage.deepagents.recording.journal import Journal
 from eqty_lineage.deepagents.recording.recorder import QUEUE_SIZE, BackgroundRecorder, InlineRecorder, Recorder
 from eqty_lineage.deepagents.recording.seals import seal_asset
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("eqty.deepagents")
 
-SEALS: Final[dict[str, AssetId]] = {}
+SEALS: Final[Recent[str, AssetId]] = Recent(sdk.MOST_THREADS)
 """By context: the last seal this process has made there."""
 RECORDING: Final = "EQTY_LINEAGE_RECORDING"
 
@@ -187,7 +187,7 @@ class Queueing(BaseRoom):
                 root.stored.add(asset.cid)
                 root.lost.pop(asset.cid, None)
             self._counted.stored += 1
-            if journal is not None:
+            if journal is not None and noted:
                 journal.stored()
 
         def failed(error: BaseException) -> None:
@@ -197,25 +197,48 @@ class Queueing(BaseRoom):
             self._note_loss(root, Gap(Why.NOT_STORED, f"asset {asset.name}"), error)
 
         self._counted.assets += 1
-        if journal is not None:
-            journal.asset(str(root.target.resolve().id), asset)
-        self._recorder.submit(asset_job(root.store, asset, stored=stored, failed=failed))
+        noted = self._note_in_journal(root, asset)
+        self._hand_over(asset_job(root.store, asset, stored=stored, failed=failed), failed)
 
     def _submit_computation(self, root: Root, computation: Computation) -> None:
         journal = self._journal
 
         def stored() -> None:
             self._counted.stored += 1
-            if journal is not None:
+            if journal is not None and noted:
                 journal.stored()
 
         failed = partial(self._note_loss, root, Gap(Why.NOT_STORED, f"computation {computation.name}"))
         self._counted.computations += 1
-        if journal is not None:
-            journal.computation(str(root.target.resolve().id), computation)
-        self._recorder.submit(
-            computation_job(root.store, lambda: computation.without(root.lost.keys()), stored=stored, failed=failed)
-        )
+        noted = self._note_in_journal(root, computation)
+        work_out = partial(self._without_lost, root, computation)
+        self._hand_over(computation_job(root.store, work_out, stored=stored, failed=failed), failed)
+
+    @staticmethod
+    def _without_lost(root: Root, computation: Computation) -> Computation:
+        return computation.without(root.lost.keys())
+
+    def _note_in_journal(self, root: Root, drafted: Asset | Computation) -> bool:
+        """Note a job in the journal, if there is one; a journal that fails keeps nothing from being stored."""
+        if self._journal is None:
+            return False
+        try:
+            context = str(root.target.resolve().id)
+            if isinstance(drafted, Asset):
+                self._journal.asset(context, drafted)
+            else:
+                self._journal.computation(context, drafted)
+        except Exception as error:  # noqa: BLE001 - the disk can be full, the store locked
+            self.note_gap(root, Gap(Why.JOURNAL, f"{type(error).__name__}: {error}"))
+            return False
+        return True
+
+    def _hand_over(self, job: Job, failed: Callable[[BaseException], None]) -> None:
+        """Queue a job; what cannot even be queued is lost."""
+        try:
+            self._recorder.submit(job)
+        except Exception as error:  # noqa: BLE001 - one job must not cost the others of its callback
+            failed(error)
 
     def _submit(self, root: Root, step: Step, gap: Gap) -> None:
         self._recorder.submit(other_job(root.store, step, failed=partial(self._note_loss, root, gap)))
@@ -275,6 +298,9 @@ class Queueing(BaseRoom):
             self._recorder.settle()
             if ended and self._wait:
                 self._wait_for_storage()
+            elif ended:
+                # nothing but this call may keep the recorder
+                self._recorder.finish_later()
             if ended and self._journal is not None:
                 self._journal.sync()
         except Exception as error:  # noqa: BLE001 - storing must not disturb the run

@@ -149,7 +149,8 @@ def open_journal(path: Path | None) -> Journal:
     """Return this process's journal at ``path``, or the one beside the store."""
     with _opening:
         if path is None:
-            path = next((known for known in _OPEN if known.name.startswith(_name(""))), None) or default_path()
+            own = (known for known, journal in _OPEN.items() if known.name.startswith(_name("")) and journal.is_open)
+            path = next(own, None) or default_path()
         path = path.resolve()
         journal = _OPEN.get(path)
         if journal is None or not journal.is_open:
@@ -225,6 +226,10 @@ def _entries(path: Path, done: Recovered) -> Iterator[dict[str, Any]]:
             yield entry
 
 
+_Step = tuple[frozenset[str], frozenset[str], str | None]
+"""The inputs and outputs of a computation, and the run it was of."""
+
+
 class _Known:
     """What a context has already."""
 
@@ -235,18 +240,18 @@ class _Known:
         """What has which metadata, by its CID."""
         self.registered: set[str] = set()
         self.steps: set[tuple[Any, Any]] = set()
-        self.undescribed: dict[tuple[frozenset[str], frozenset[str]], str] = {}
+        self.undescribed: dict[_Step, str] = {}
         """Computations that were stored and, because the process died, not described."""
         readable: set[str] = set()
-        computed: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
+        computed: dict[str, _Step] = {}
         for statement in manifest["statements"].values():
             match statement["@type"]:
                 case "DataRegistration":
                     data = statement["data"]
                     self.registered.update(_listed(data))
                 case "ComputationRegistration":
-                    sides = _listed(statement["input"]), _listed(statement["output"])
-                    computed[_bare(statement["@id"])] = sides
+                    step = _listed(statement["input"]), _listed(statement["output"]), statement.get("executedOn")
+                    computed[_bare(statement["@id"])] = step
                 case "MetadataRegistration":
                     subject, cid = _bare(statement["subject"]), _bare(statement["metadata"])
                     self.described.add((subject, cid))
@@ -324,8 +329,9 @@ def _recover(entry: dict[str, Any], known: _Known, done: Recovered) -> None:
     computation = Computation(
         tuple(step["inputs"]), tuple(step["outputs"]), step["metadata"], step["name"], step["executed_on"]
     )
-    sides = frozenset(map(_bare, computation.inputs)), frozenset(map(_bare, computation.outputs))
-    known.describe(known.undescribed.pop(sides, "") or known.store.compute(computation), computation.metadata)
+    inputs, outputs = (frozenset(map(_bare, side)) for side in (computation.inputs, computation.outputs))
+    stated = known.undescribed.pop((inputs, outputs, computation.executed_on), "")
+    known.describe(stated or known.store.compute(computation), computation.metadata)
     done.computations += 1
 
 

@@ -1,4 +1,4 @@
-"""Whether this process may use the SDK at all: one that was forked after the SDK was in use must not.
+"""Whether this process may use the SDK: one that was forked after the SDK was in use must not, nor one that ends.
 
 In such a child the SDK's calls wait for threads that only the parent has, for ever and without an error (2.5.0).
 """
@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 
 logger = logging.getLogger("eqty.deepagents")
 
 _used = threading.Event()
 _orphan = threading.Event()
+_ending = threading.Event()
 
 
 def note_use() -> None:
@@ -23,6 +25,16 @@ def note_use() -> None:
 def is_orphan() -> bool:
     """Whether this process was forked from one that was using the SDK."""
     return _orphan.is_set()
+
+
+def note_end() -> None:
+    """Note that the interpreter is about to end: no thread can be counted on any more."""
+    _ending.set()
+
+
+def is_over() -> bool:
+    """Whether nothing may be recorded in this process: it was forked, or it has stored all and ends."""
+    return _orphan.is_set() or _ending.is_set() or sys.is_finalizing()
 
 
 def _in_child() -> None:

@@ -13,7 +13,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
 from eqty_lineage.deepagents.recording import process
@@ -49,6 +49,9 @@ class Recorder(Protocol):
 
     def settle(self) -> None:
         """Called by the submitting thread once it holds no lock; waits while too many jobs are queued."""
+
+    def finish_later(self) -> None:
+        """Have everything submitted so far stored or given up, without waiting for it if another thread can do that."""
 
     def note_agent(self, *, works: bool) -> None:
         """Be told whether the agent works, or has no run or only waits for its models: then more threads may store."""
@@ -104,12 +107,12 @@ class InlineRecorder(_Clocked):
 
     def submit(self, job: Job) -> None:
         """Queue a job for :meth:`settle`."""
-        if not self._closed and not process.is_orphan():
+        if not self._closed and not process.is_over():
             self._submitted.append(job)
 
     def settle(self) -> None:
         """Store what was submitted. A second thread waits for the first, so that order is kept."""
-        if not self._submitted or process.is_orphan():
+        if not self._submitted or process.is_over():
             return
         with self._lock:
             began = time.perf_counter()
@@ -118,13 +121,17 @@ class InlineRecorder(_Clocked):
             self._line.run()
             self.seconds += time.perf_counter() - began
 
+    def finish_later(self) -> None:
+        """Store what is left now: there is no other thread for it."""
+        self.flush()
+
     def note_agent(self, *, works: bool) -> None:
         """Take no notice: the one thread that stores is the agent's."""
 
     def flush(self, timeout: float | None = None, waiting: Waiting | None = None) -> bool:
         """Store what is left, however long that takes."""
         del timeout, waiting  # storing happens on this very thread
-        if process.is_orphan():
+        if process.is_over():
             return False
         with self._lock:
             self.settle()
@@ -149,7 +156,7 @@ class BackgroundRecorder(_Clocked):
         self._queue_size = queue_size
         self._incoming: deque[Job] = deque()
         self._line = Line(_WORKER.crew, self.stalled)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._submitted = 0
         self._finished = 0
         self._scheduled = False
@@ -163,7 +170,7 @@ class BackgroundRecorder(_Clocked):
 
     def submit(self, job: Job) -> None:
         """Queue a job."""
-        if self._closed or process.is_orphan():
+        if self._closed or process.is_over():
             return
         self._incoming.append(job)
         with self._lock:
@@ -174,11 +181,16 @@ class BackgroundRecorder(_Clocked):
 
     def settle(self) -> None:
         """Wait while the queue is full: nothing is dropped, unless the store takes nothing any more."""
-        if self.queued <= self._queue_size or process.is_orphan():
+        if self.queued <= self._queue_size or process.is_over() or _WORKER.is_here():
             return
         _WORKER.hurry()
         if not _WORKER.crew.wait_until(lambda: self.queued <= self._queue_size // 2, _FULL):
             self.flush()
+
+    def finish_later(self) -> None:
+        """Have everything submitted so far stored or given up, without waiting for it."""
+        if not process.is_over():
+            self._schedule(self._finish)
 
     def note_agent(self, *, works: bool) -> None:
         """Let other threads help to store while no agent of the process works."""
@@ -186,7 +198,8 @@ class BackgroundRecorder(_Clocked):
 
     def flush(self, timeout: float | None = None, waiting: Waiting | None = None) -> bool:
         """Wait until the thread has stored or given up everything submitted so far."""
-        if process.is_orphan():
+        if process.is_over() or _WORKER.is_here():
+            # a stream nobody reads can be collected, and so closed, on the thread that stores
             return False
         target = self._schedule(self._finish)
         _WORKER.hurry()
@@ -211,15 +224,20 @@ class BackgroundRecorder(_Clocked):
         return self.flush(timeout)
 
     def _drain(self) -> None:
-        # a statement names fifty new assets at the price of one: let some more come in
-        _WORKER.linger()
+        if len(self._incoming) < BATCH:
+            # a statement names fifty new assets at the price of one: let some more come in
+            _WORKER.linger()
         with self._lock:
             self._scheduled = False
         began = time.perf_counter()
-        while self._take():
-            if not self._line.run():
-                break
+        if self._take() and self._line.run():
             _WORKER.crew.wake()
+            with self._lock:
+                again = bool(self._incoming) and not self._scheduled
+                self._scheduled = self._scheduled or again
+            if again:
+                # others wait for the thread too
+                self._schedule(self._drain)
         self.seconds += time.perf_counter() - began
 
     def _take(self) -> bool:
@@ -260,7 +278,9 @@ class _Worker:
         self.crew = Crew()
         self._tasks: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
+        # whatever is collected while a thread is started can end a run, which comes back here
+        self._lock = threading.RLock()
+        self._starting = False
         self._hurried = threading.Event()
         self._helpers: list[threading.Thread] = []
         self._at_work: weakref.WeakSet[BackgroundRecorder] = weakref.WeakSet()
@@ -273,10 +293,30 @@ class _Worker:
     def ensure(self) -> None:
         """See that the thread lives."""
         if self._thread is None or not self._thread.is_alive():
-            with self._lock:
-                if self._thread is None or not self._thread.is_alive():
+            with self._starts() as may_start:
+                if may_start and (self._thread is None or not self._thread.is_alive()):
                     self._thread = threading.Thread(target=self._work, name="eqty-lineage-recorder", daemon=True)
                     self._thread.start()
+
+    @contextlib.contextmanager
+    def _starts(self) -> Iterator[bool]:
+        """Say whether threads may be started here and now; what cannot be started is tried again by who waits."""
+        with self._lock:
+            if self._starting:
+                yield False
+                return
+            self._starting = True
+            try:
+                # there may be too many threads, or the interpreter may be ending
+                with contextlib.suppress(RuntimeError):
+                    yield True
+            finally:
+                self._starting = False
+
+    def is_here(self) -> bool:
+        """Whether this is one of the threads that store."""
+        here = threading.current_thread()
+        return here is self._thread or here in self._helpers
 
     def hurry(self) -> None:
         """Somebody waits: no more lingering, and helpers, until the queue is empty."""
@@ -299,17 +339,16 @@ class _Worker:
         return self._hurried.is_set() or not self._at_work
 
     def _call_helpers(self) -> None:
-        with self._lock:
+        with self._starts() as may_start:
             self._helpers = [helper for helper in self._helpers if helper.is_alive()]
-            with contextlib.suppress(RuntimeError):  # no thread can be started any more when the interpreter ends
-                # while agents only wait for their models one is enough, and leaves them the other processor
-                while len(self._helpers) < (_HELPERS if self._hurried.is_set() else 1):
-                    over = self._is_calm if self._helpers else self._is_busy
-                    helper = threading.Thread(
-                        target=self.crew.help_until, args=(over,), name="eqty-lineage-helper", daemon=True
-                    )
-                    helper.start()
-                    self._helpers.append(helper)
+            # while agents only wait for their models one is enough, and leaves them the other processor
+            while may_start and len(self._helpers) < (_HELPERS if self._hurried.is_set() else 1):
+                over = self._is_calm if self._helpers else self._is_busy
+                helper = threading.Thread(
+                    target=self.crew.help_until, args=(over,), name="eqty-lineage-helper", daemon=True
+                )
+                helper.start()
+                self._helpers.append(helper)
 
     def _is_busy(self) -> bool:
         return not self._may_help()
@@ -343,3 +382,5 @@ def _flush_all() -> None:
     """Store what is queued before a normal exit kills the daemon thread."""
     for recorder in list(_LIVE):
         recorder.flush()
+    # what ends from here on (a stream nobody closed) finds no thread that could store it
+    process.note_end()
