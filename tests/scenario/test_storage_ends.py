@@ -174,8 +174,12 @@ def test_after_a_journal_that_had_to_be_kept_there_is_another(monkeypatch: pytes
         patched.setattr(sdk, "add_metadata_statement", refuse)
         recording.run(written())
     recording.handler.close()
+    kept = [path for path, journal in journals._OPEN.items() if not journal.is_open and path.exists()]
+    assert kept
     again = EqtyDeepAgentsHandler(journal=True)
     again.close()
+    for path in kept:
+        path.unlink()
 
 
 @pytest.mark.parametrize("stream", [None, "closed"])

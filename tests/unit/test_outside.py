@@ -168,7 +168,7 @@ class TestFailures:
         lane.abandon(lane.begin(read("/a"), 1))
         assert believed(lane) == version("/a", 1, "b")
 
-    @pytest.mark.parametrize("call", [write("/d/a", "c"), edit("/a", "b", "c"), delete("/"), Execute(), Foreign()])
+    @pytest.mark.parametrize("call", [write("/d/a", "c"), edit("/a", "b", "c"), delete("/"), Execute(), Foreign("/a")])
     def test_what_may_still_be_changed_by_a_call_nobody_waits_for_is_never_believed_again(
         self, lane: LaneFiles, call: FileCall
     ) -> None:

@@ -34,8 +34,8 @@ EDIT = {"file_path": "/a", "old_string": "b", "new_string": "c"}
         ("execute", {"command": "ls"}, Execute()),
         ("execute", {}, Execute()),
         ("grep", {"pattern": "x", "output_mode": "content"}, Search()),
-        ("my_write_file", {"file_path": "/a", "content": "b"}, Foreign()),
-        ("search_the_web", None, Foreign()),
+        ("my_write_file", {"file_path": "/A", "content": "b"}, Foreign("{'file_path': '/a', 'content': 'b'}")),
+        ("search_the_web", None, Foreign("none")),
     ],
 )
 def test_a_call_of_a_file_tool_is_told_from_its_arguments(

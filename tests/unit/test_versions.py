@@ -552,20 +552,25 @@ class TestForeignTools:
 
     def test_what_it_may_have_changed_is_not_believed_any_more(self, outside: LaneFiles) -> None:
         made(outside, write("/a", "b"))
-        assert made(outside, Foreign()) == Unknown(Why.FOREIGN)
+        assert made(outside, Foreign("{'path': '/a'}")) == Unknown(Why.FOREIGN)
         assert isinstance(made(outside, edit("/a", "b", "c"), count=1), Edited)
 
+    def test_a_file_it_was_not_told_of_is_believed_still(self, outside: LaneFiles) -> None:
+        made(outside, write("/b.md", "b"))
+        assert made(outside, Foreign("{'path': '/a'}")) == Nothing()
+        assert isinstance(made(outside, edit("/b.md", "b", "c"), count=1), Wrote)
+
     def test_where_nothing_was_believed_nothing_is_said(self, outside: LaneFiles) -> None:
-        assert made(outside, Foreign()) == Nothing()
+        assert made(outside, Foreign("{'path': '/a'}")) == Nothing()
 
     def test_a_change_beside_it_is_not_replayed(self, outside: LaneFiles) -> None:
-        foreign = outside.begin(Foreign(), 1)
+        foreign = outside.begin(Foreign("{'path': '/a'}"), 1)
         made(outside, write("/a", "b"))
         assert isinstance(made(outside, edit("/a", "b", "c"), count=1), Edited)
         assert outside.settle(foreign, Succeeded()) == Nothing()
 
     def test_a_change_within_it_is_replayed_and_believed_until_it_is_over(self, outside: LaneFiles) -> None:
-        foreign = outside.begin(Foreign(), 1)
+        foreign = outside.begin(Foreign("{'path': '/a'}"), 1)
 
         def within(call: FileCall) -> object:
             return outside.settle(outside.begin(call, 1, within=[foreign]), Succeeded(1))
@@ -576,7 +581,7 @@ class TestForeignTools:
         assert isinstance(made(outside, edit("/a", "c", "d"), count=1), Edited)
 
     def test_files_in_state_are_none_of_its_business(self, lane: LaneFiles) -> None:
-        assert made(lane, Foreign(), step=2) == Nothing()
+        assert made(lane, Foreign("{'path': '/a'}"), step=2) == Nothing()
         assert isinstance(made(lane, edit("/a", "b", "c"), step=2, count=1), Wrote)
 
 
@@ -685,7 +690,7 @@ class TestWhatACallSees:
         assert isinstance(made(lane, edit("/a", "b", "c"), step=3, count=1), Edited)
 
     def test_a_call_made_in_a_call_sees_what_that_one_did(self, lane: LaneFiles) -> None:
-        outer = lane.begin(Foreign(), 2)
+        outer = lane.begin(Foreign("{'path': '/a'}"), 2)
         first = lane.begin(write("/a", "by the tool"), 2, within=[outer], task="t1")
         lane.settle(first, Succeeded())
         second = lane.begin(edit("/a", "tool", "call"), 2, within=[outer], task="t1")
@@ -696,6 +701,6 @@ class TestWhatACallSees:
         assert effect.replaced.cid == cid_of(b"by the tool")
 
     def test_a_call_beside_it_does_not(self, lane: LaneFiles) -> None:
-        outer = lane.begin(Foreign(), 2)
+        outer = lane.begin(Foreign("{'path': '/a'}"), 2)
         lane.settle(lane.begin(write("/a", "by the tool"), 2, within=[outer], task="t1"), Succeeded())
         assert lane.begin(read("/a"), 2).held == lane.begin(read("/a"), 2, task="t2").held

@@ -59,7 +59,7 @@ class Why(StrEnum):
     UNCLEAR = "the result is not a known form of success"
     FAILED = "a failed change may have left the file half-written"
     SHELL = "a shell may have changed any file"
-    FOREIGN = "a tool that is not DeepAgents' own may have changed any file"
+    FOREIGN = "a tool that is not DeepAgents' own may have changed a file it was told of"
     UNENCODABLE = "the content is not valid Unicode text"
     BAD_BINARY = "the content is not valid base64"
     UNUSED_INPUT = "a file passed in was not taken up by the graph"

@@ -28,8 +28,10 @@ def disturbs(one: FileCall, other: FileCall) -> bool:
     match one:
         case Read() | Search():
             return False
-        case Execute() | Foreign():
+        case Execute():
             return True
+        case Foreign():
+            return isinstance(other, Search) or (hasattr(other, "path") and one.names(other.path))
         case Write() | Edit() | Delete():
             pass
         case _:

@@ -2,10 +2,10 @@
 
 Only the calls seen tell what a disk, store or sandbox holds, and nothing confirms them. Two calls that overlap and
 could touch the same file contest each other: what either left behind is not known, so nothing is believed afterwards.
-An ``execute``, and a tool that is not DeepAgents' own, can change any file without naming it: beliefs go when it starts
-and again when it ends. A change of a
-path drops what is believed of others that may lead to the same file: other spellings, and other folders' files of that
-name, because a folder can be mounted twice.
+An ``execute`` can change any file without naming it: beliefs go when it starts and again when it ends. So do those of the
+files that the arguments of a tool name which is not DeepAgents' own. A change of a path drops what is believed of others
+that may lead to the same file: other spellings, and other folders' files of that name, because a folder can be mounted
+twice.
 """
 
 from __future__ import annotations
@@ -159,9 +159,13 @@ class SharedFiles:
                     if not (own and is_removed_by(path, call.path))
                     and (not is_file or name_of(path) == name_of(call.path))
                 )
-            case Execute() | Foreign():
+            case Execute():
                 self._upheavals += 1
                 self._current.clear()
+            case Foreign():
+                named = [path for path in self._current if call.names(path)]
+                self._upheavals += bool(named)
+                self._forget_all(named)
             case _:
                 assert_never(call)
 
@@ -199,7 +203,8 @@ class SharedFiles:
             case Execute() | Search():
                 return Nothing()
             case Foreign():
-                return Unknown(Why.FOREIGN) if ticket.outside or self._current else Nothing()
+                believed = [*ticket.outside, *self._current]
+                return Unknown(Why.FOREIGN) if any(map(call.names, believed)) else Nothing()
             case Read():
                 return self._settle_read(call, ticket, outcome, content)
             case Write() | Edit() | Delete():

@@ -7,6 +7,7 @@ result is a *known* form of success. Any other result, a success by status inclu
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, assert_never
@@ -71,7 +72,14 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A tool that is not DeepAgents' own: it can do to files outside state what a shell can."""
+    """A tool that is not DeepAgents' own: it may have changed the files outside state that its arguments name."""
+
+    said: str = field(default="", repr=False)
+    """Its arguments as text, in small letters."""
+
+    def names(self, path: str) -> bool:
+        """Whether the arguments say the name of the file at ``path``."""
+        return paths.name_of(path) in self.said
 
 
 FileCall = Write | Edit | Delete | Read | Search | Execute | Foreign
@@ -99,12 +107,12 @@ Outcome = Succeeded | Failed | Unclear
 
 
 def parse(tool: str, arguments: object) -> FileCall | None:
-    """Return what the call asks for, or ``None``: no file is touched, as far as DeepAgents' own tools are concerned.
+    """Return what the call asks for, or ``None``: one of DeepAgents' own tools that touches no file.
 
     Arguments are the model's own: defaults are not filled and types not coerced.
     """
     if tool not in _HARMLESS and tool != "execute":
-        return Foreign()
+        return Foreign(unicodedata.normalize("NFC", str(arguments)).casefold())
     if tool not in FILE_TOOLS or not isinstance(arguments, Mapping):
         return None
     if tool == "execute":
