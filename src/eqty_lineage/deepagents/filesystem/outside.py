@@ -2,10 +2,10 @@
 
 Only the calls seen tell what a disk, store or sandbox holds, and nothing confirms them. Two calls that overlap and
 could touch the same file contest each other: what either left behind is not known, so nothing is believed afterwards.
-An ``execute`` can change any file without naming it: beliefs go when it starts and again when it ends. So do those of the
-files that the arguments of a tool name which is not DeepAgents' own. A change of a path drops what is believed of others
-that may lead to the same file: other spellings, and other folders' files of that name, because a folder can be mounted
-twice.
+An ``execute`` can change any file without naming it: beliefs go when it starts and again when it ends. So do those of
+the files that the arguments of a tool name which is not DeepAgents' own. A change of a path drops what is believed of
+others that may lead to the same file: other spellings, and other folders' files of that name, because a folder can be
+mounted twice.
 """
 
 from __future__ import annotations
