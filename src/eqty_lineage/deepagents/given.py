@@ -111,7 +111,8 @@ def _revision(key: str, task: Mapping[str, Any], sink: StateSink) -> dict[str, s
         else:
             sink.carry(known)
         sink.create(cid)
-        if sink.place is Place.RESULT and run.parent is not None:
-            run.parent.applied[f"async_tasks/{key}"] = AssetId(cid)
+    if sink.place is Place.RESULT and run.parent is not None:
+        # also a revision that says nothing new is repeated by the node, when a sibling may have made another
+        run.parent.applied[f"async_tasks/{key}"] = AssetId(cid)
     run.lane.remote[key] = cid
     return {"task": str(cid), "status": str(task["status"])}
