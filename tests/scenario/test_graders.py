@@ -4,13 +4,13 @@ from typing import Any
 
 from deepagents.middleware.rubric import RubricMiddleware
 
-from support.agents import agent, asked, call, model, run, says, write
+from support.agents import agent, asked, asks, call, model, run, says, write
 from support.lineage import Lineage
 
 
 def graded(*, verdicts: tuple[str, ...] = ("satisfied",)) -> Any:
     grades = [
-        says_with(
+        asks(
             call(
                 "GraderResponse",
                 f"g{number}",
@@ -23,12 +23,6 @@ def graded(*, verdicts: tuple[str, ...] = ("satisfied",)) -> Any:
     ]
     rubric = RubricMiddleware(model=model(*grades))
     return agent(write("w", "/a.md", "a\n"), *([says("done")] * len(verdicts)), middleware=[rubric])
-
-
-def says_with(asked_for: dict[str, Any]) -> Any:
-    from support.agents import asks  # noqa: PLC0415
-
-    return asks(asked_for)
 
 
 def record() -> Lineage:

@@ -1,6 +1,6 @@
 import pytest
 
-from eqty_lineage.deepagents.filesystem.renderings import EMPTY, is_rendering, name_of, shows
+from eqty_lineage.deepagents.filesystem.renderings import EMPTY, is_rendering, may_be_preview_of, name_of, shows
 
 CUT = "[Output was truncated due to size limits. The file content is very large.]"
 BEFORE_START = "[Requested offset -2 is before the start of the file; read from line 1 instead.]"
@@ -106,3 +106,26 @@ def test_a_rendering_is_named_after_the_path_and_the_window_if_one_was_asked_for
     offset: object, limit: object, name: str
 ) -> None:
     assert name_of("/a", offset, limit) == name
+
+
+PREVIEW = "saved at /x\n\n     1\tone\n     2\ttwo\n... [1 lines truncated] ...\n     4\tfour"
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "expected"),
+    [
+        (PREVIEW, "one\ntwo\nthree\nfour\n", True),
+        (PREVIEW, "one\ntwo, and more of it\nthree\nfour\n", True),
+        (PREVIEW, "one\n2\nthree\nfour\n", False),
+        (PREVIEW, "one\ntwo\nfour\n", False),
+        ("  1  one\n  1.1  more", "one\n", True),
+        ("no rows", "one\n", False),
+        ({"message": "/x"}, "one\n", True),
+    ],
+)
+def test_a_preview_can_be_of_a_text_that_has_its_rows_and_as_many_lines(
+    said: object,
+    text: str,
+    expected: bool,  # noqa: FBT001 - a table
+) -> None:
+    assert may_be_preview_of(said, text) is expected

@@ -6,6 +6,7 @@ completes them; :mod:`observing` makes it one critical section and hands the dra
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -44,14 +45,13 @@ class Chains(Saving):
         run = self._open(Kind.CHAIN, str(name), run_id, parent_run_id, metadata)
         if run is None:
             return
-        is_run = run.parent is None or run.starts_agent
-        if not is_run:
+        if not run.is_whole:
             self._enter_node(run, inputs)
         run.call = results.only_call(inputs)
         run.occurrence = _occurrence(run, run.call)
         # a root is announced to every class between; what is nested is the base's logic alone
         start = super().on_chain_start if run.parent is None else self.nested_chain_start
-        with self._recording(run, Place.RUN_IN if is_run else Place.NODE_IN) as frame:
+        with self._recording(run, Place.RUN_IN if run.is_whole else Place.NODE_IN) as frame:
             start(
                 serialized or {},
                 inputs,
@@ -89,7 +89,9 @@ class Chains(Saving):
             self.add_inputs(caller.run_id, [agent])
             task = [
                 self.input_of(caller.run_id),
-                caller.lane.asked_by(caller.tool_call_id, prompts.mark_of_call(caller.name, caller.arguments)),
+                caller.lane.asked_by(
+                    caller.tool_call_id, functools.partial(prompts.mark_of_call, caller.name, caller.arguments)
+                ),
             ]
             run.lane.delegated = [cid for cid in task if cid is not None]
 
@@ -108,19 +110,18 @@ class Chains(Saving):
         self._end_chain(run, outputs, kwargs)
 
     def _end_chain(self, run: OpenRun, outputs: Any, more: dict[str, Any]) -> None:
-        is_run = run.parent is None or run.starts_agent
-        if is_run and (results.is_paused(outputs) or (run.parent is None and run.root.paused)):
+        if run.is_whole and (results.is_paused(outputs) or (run.parent is None and run.root.paused)):
             # a root that pauses ends like one that is done (langgraph 1.2.24)
             run.status = Status.INTERRUPTED
             run.root.paused = True
-        with self._ending(run), self._recording(run, Place.RUN_OUT if is_run else Place.NODE_OUT) as frame:
-            if is_run and run.recorded:
+        with self._ending(run), self._recording(run, Place.RUN_OUT if run.is_whole else Place.NODE_OUT) as frame:
+            if run.is_whole and run.recorded:
                 self._complete_run(run)
-            if not is_run:
+            if not run.is_whole:
                 self._note_saved(run, outputs, frame)
             super().on_chain_end(outputs, run_id=run.run_id, **more)
             self._withhold(run, frame)
-            if is_run:
+            if run.is_whole:
                 self._release(run, frame)
 
     def _complete_run(self, run: OpenRun) -> None:
@@ -148,10 +149,10 @@ class Chains(Saving):
             return
         self._judge(run, error)
         with self._ending(run), self._recording(run, Place.ELSEWHERE) as frame:
-            if run.recorded and (run.parent is None or run.starts_agent) and Ending.of(error) is not Ending.PAUSED:
+            if run.recorded and run.is_whole and Ending.of(error) is not Ending.PAUSED:
                 self._complete_run(run)
             super().on_chain_error(error, run_id=run_id, **kwargs)
-            if run.parent is None or run.starts_agent:
+            if run.is_whole:
                 self._release(run, frame)
 
 

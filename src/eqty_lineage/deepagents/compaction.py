@@ -30,8 +30,8 @@ def noted(event: Mapping[str, Any], messages: int | None, before: int) -> dict[s
         before: The cut-off of the compaction before, 0 if there was none.
 
     """
-    cutoff = event.get("cutoff_index")
-    if not isinstance(cutoff, int) or isinstance(cutoff, bool):
+    cutoff = _cutoff_of(event)
+    if cutoff is None:
         return {"compaction": "lossy"}
     fields: dict[str, Any] = {"compaction": "lossy", "cutoff": cutoff, "messages_dropped": max(cutoff - before, 0)}
     if messages is not None and messages >= cutoff:
@@ -77,8 +77,12 @@ def is_summary_call(metadata: Mapping[str, Any], node: str) -> bool:
 def cutoff_in(state: Mapping[str, Any], key: str) -> int:
     """Return how many messages the last compaction of a state has dropped."""
     event = state.get(key)
-    cutoff = event.get("cutoff_index") if isinstance(event, Mapping) else None
-    return cutoff if isinstance(cutoff, int) and not isinstance(cutoff, bool) else 0
+    return (_cutoff_of(event) or 0) if isinstance(event, Mapping) else 0
+
+
+def _cutoff_of(event: Mapping[str, Any]) -> int | None:
+    cutoff = event.get("cutoff_index")
+    return cutoff if isinstance(cutoff, int) and not isinstance(cutoff, bool) else None
 
 
 def count_after(outputs: Any, messages: int | None) -> int | None:

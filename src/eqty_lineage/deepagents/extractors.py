@@ -114,7 +114,7 @@ def _cid_in(entry: Any, run: OpenRun) -> str | None:
 def _confirm(version: Version, sink: StateSink) -> None:
     """A file that the caller passed in is in the state: it is an input of the graph or agent it was passed to."""
     for run in sink.run.ancestors():
-        if run.parent is None or run.starts_agent:
+        if run.is_whole:
             offered = [offer for offer in run.offered if offer[:2] == (version.path, version.cid)]
             if offered:
                 run.offered = [offer for offer in run.offered if offer not in offered]

@@ -7,6 +7,7 @@ pause and its resumption. Each lane has its own plan and its own view of the fil
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 from uuid import UUID
 
@@ -44,12 +45,10 @@ class Calls:
         while len(known) > BRANCHES:
             del known[next(iter(known))]
 
-    def find(self, call_id: str, mark: str) -> AssetId | None:
-        """Return the asset of a call with this mark, or the only one there is; which of several it was is not known."""
+    def find(self, call_id: str, mark: Callable[[], str]) -> AssetId | None:
+        """Return the only asset of a call, or of several the one that ``mark`` tells; asked for, it hashes content."""
         known = self._calls.get(call_id, {})
-        if mark in known:
-            return known[mark]
-        return next(iter(known.values())) if len(known) == 1 else None
+        return known.get(mark()) if len(known) > 1 else next(iter(known.values()), None)
 
 
 class Lane:
@@ -110,36 +109,33 @@ class Lane:
         self.plan = PlanRevision(self._revisions, cid, open_items)
         return self.plan
 
-    def asked_by(self, tool_call_id: str | None, mark: str) -> AssetId | None:
+    def asked_by(self, tool_call_id: str | None, mark: Callable[[], str]) -> AssetId | None:
         """Return the response of the model turn that asked for a tool call, if this lane saw it."""
         return None if tool_call_id is None else self.asked.find(tool_call_id, mark)
 
     def forget_saved(self, path: str | None) -> None:
         """Forget what is known of a file that was saved at ``path``, or of all of them: it may hold something else."""
-        lane: Lane | None = self
-        while lane is not None:
-            for known in [known for known in lane.saved if path in (None, known)]:
-                del lane.saved[known]
-            lane = lane.parent
+        for lane in self._with_callers():
+            if path is None:
+                lane.saved.clear()
+            else:
+                lane.saved.pop(path, None)
 
     def saved_at(self, path: str) -> AssetId | None:
         """Return what is known of a file that this agent, or one that called it, saved at ``path``."""
-        lane: Lane | None = self
-        while lane is not None:
-            if path in lane.saved:
-                return lane.saved[path]
-            lane = lane.parent
-        return None
+        return next((lane.saved[path] for lane in self._with_callers() if path in lane.saved), None)
 
-    def result_of(self, tool_call_id: str, mark: str) -> AssetId | None:
+    def result_of(self, tool_call_id: str, mark: Callable[[], str]) -> AssetId | None:
         """Return a tool call's output; a forked subagent's prompt also shows its parents' results."""
+        found = (lane.results.find(tool_call_id, mark) for lane in self._with_callers())
+        return next((result for result in found if result is not None), None)
+
+    def _with_callers(self) -> Iterator[Lane]:
+        """Return this lane and those that called it, nearest first."""
         lane: Lane | None = self
         while lane is not None:
-            found = lane.results.find(tool_call_id, mark)
-            if found is not None:
-                return found
+            yield lane
             lane = lane.parent
-        return None
 
 
 class Conversation:

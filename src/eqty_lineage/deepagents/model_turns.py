@@ -54,7 +54,10 @@ class ModelTurns(Saving):
             )
             run.recorded = self.is_tracked(run_id)
             shown = prompts.shown_results(messages)
-            inputs = [lane.result_of(call, mark) for call, mark in shown.items()]
+            inputs = [
+                lane.result_of(call, functools.partial(prompts.mark_of_result, result))
+                for call, result in shown.items()
+            ]
             summing_up = compaction.is_summary_call(run.metadata, "" if run.parent is None else run.parent.name)
             if summing_up:
                 run.notes["purpose"] = "summarization"

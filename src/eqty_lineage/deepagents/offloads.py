@@ -24,7 +24,6 @@ _STUB: Final = re.compile(
     r"\ATool result too large, the result of this tool call .* was saved in the filesystem at this path: (?P<path>.+)$",
     re.MULTILINE,
 )
-_NUMBERED: Final = re.compile(r"^\s*(?P<line>\d+)(?P<part>\.\d+)?(?:\t| {2})(?P<text>.*)$")
 _LONGEST_NAME: Final = 128
 """Bytes above which a tool call's id gives way to its hash in the name of the file."""
 
@@ -155,19 +154,3 @@ def _blobs(message: BaseMessage, returned: Mapping[str, Any]) -> Iterator[Blob]:
         sha256 = hashlib.sha256(data).hexdigest()
         if sha256 in hashes:
             yield Blob(sha256, data)
-
-
-def may_be_preview_of(said: Any, text: str) -> bool:
-    """Whether the preview that a result gave way to can be one of ``text``: a middleware may have changed it before.
-
-    A preview shows the first and the last lines with their numbers; what lies between them, nothing tells. A message of
-    the person's has none here.
-    """
-    if not isinstance(said, str):
-        return True
-    lines = text.splitlines()
-    rows = [row for row in map(_NUMBERED.match, said.split("\n")) if row is not None]
-    shown = {int(row["line"]): row["text"] for row in rows if row["part"] is None}
-    return max(shown, default=0) == len(lines) and all(
-        lines[number - 1].startswith(shown_text.rstrip("\r")) for number, shown_text in shown.items() if number
-    )

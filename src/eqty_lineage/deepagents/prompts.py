@@ -32,13 +32,10 @@ def system_prompt(messages: Iterable[Iterable[BaseMessage]]) -> Any | None:
     return contents[0] if len(contents) == 1 else contents
 
 
-def shown_results(messages: Iterable[Iterable[BaseMessage]]) -> dict[str, str]:
-    """Return the ids of the tool calls whose results stand in a prompt, each once, in order, and what marks each."""
+def shown_results(messages: Iterable[Iterable[BaseMessage]]) -> dict[str, ToolMessage]:
+    """Return the tool results that stand in a prompt, each once, in order, by the ids of their calls."""
     return {
-        message.tool_call_id: mark_of_result(message)
-        for batch in messages
-        for message in batch
-        if isinstance(message, ToolMessage)
+        message.tool_call_id: message for batch in messages for message in batch if isinstance(message, ToolMessage)
     }
 
 

@@ -211,12 +211,8 @@ class Queueing(BaseRoom):
         failed = partial(self._note_loss, root, Gap(Why.NOT_STORED, f"computation {computation.name}"))
         self._counted.computations += 1
         noted = self._note_in_journal(root, computation)
-        work_out = partial(self._without_lost, root, computation)
-        self._hand_over(computation_job(root.store, work_out, stored=stored, failed=failed), failed)
-
-    @staticmethod
-    def _without_lost(root: Root, computation: Computation) -> Computation:
-        return computation.without(root.lost.keys())
+        job = computation_job(root.store, lambda: computation.without(root.lost.keys()), stored=stored, failed=failed)
+        self._hand_over(job, failed)
 
     def _note_in_journal(self, root: Root, drafted: Asset | Computation) -> bool:
         """Note a job in the journal, if there is one; a journal that fails keeps nothing from being stored."""

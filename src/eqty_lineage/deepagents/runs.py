@@ -124,6 +124,11 @@ class OpenRun:
         return f"urn:uuid:{self.run_id}"
 
     @property
+    def is_whole(self) -> bool:
+        """Whether this is a root or an agent's run, and not a step of one."""
+        return self.parent is None or self.starts_agent
+
+    @property
     def parent_id(self) -> UUID | None:
         """The parent as the base handler is to see it: a root has none, whatever LangChain says."""
         return None if self.parent is None else self.parent.run_id

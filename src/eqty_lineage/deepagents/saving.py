@@ -15,6 +15,8 @@ from typing import Any
 from eqty_lineage.deepagents import compaction, file_effects, offloads
 from eqty_lineage.deepagents.drafting import Frame, ids
 from eqty_lineage.deepagents.facts import AssetId, Computation, Evidence, FileUse, Role, Version, files_metadata
+from eqty_lineage.deepagents.filesystem import renderings
+from eqty_lineage.deepagents.filesystem.effects import Effect
 from eqty_lineage.deepagents.filesystem.paths import VirtualPath, is_removed_by
 from eqty_lineage.deepagents.filesystem.reconstruction import (
     Delete,
@@ -84,12 +86,16 @@ class Saving(Observer):
             # a middleware may have changed what was saved: the state will tell
             frame.expected.append(saved)
             return
-        if saved.text is None or not offloads.may_be_preview_of(saved.said, saved.text):
+        if saved.text is None or not renderings.may_be_preview_of(saved.said, saved.text):
             self._stand_in(saved, run, frame)
             return
         ticket = files.begin(Write(VirtualPath(saved.path), saved.text), run.step, Evidence.RECONSTRUCTED)
-        sink = StateSink({}, frame.place, run, self, None)
-        file_effects.apply(files.settle(ticket, Succeeded()), sink, call=ticket.call)
+        self._add_effect(files.settle(ticket, Succeeded()), ticket.call, frame)
+
+    def _add_effect(self, effect: Effect, call: FileCall, frame: Frame, result: Any = None) -> None:
+        """Add what a file call did to the frame of the callback that tells of it."""
+        sink = StateSink({}, frame.place, frame.run, self, None)
+        file_effects.apply(effect, sink, call=call, result=result)
         frame.carried.extend(ids(sink.carried))
         frame.created.extend(ids(sink.created))
 

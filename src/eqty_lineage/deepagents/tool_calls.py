@@ -6,9 +6,9 @@ import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from eqty_lineage.deepagents import file_effects, prompts, results
+from eqty_lineage.deepagents import prompts, results
 from eqty_lineage.deepagents.chains import OF_AGENTS
-from eqty_lineage.deepagents.drafting import Frame, ids
+from eqty_lineage.deepagents.drafting import Frame
 from eqty_lineage.deepagents.endings import Ending
 from eqty_lineage.deepagents.facts import Gap, Status, Why
 from eqty_lineage.deepagents.filesystem import reconstruction
@@ -17,7 +17,7 @@ from eqty_lineage.deepagents.filesystem.reconstruction import FILE_TOOLS, Failed
 from eqty_lineage.deepagents.observing import observed
 from eqty_lineage.deepagents.runs import Kind, OpenRun
 from eqty_lineage.deepagents.saving import Saving
-from eqty_lineage.deepagents.sinks import Place, StateSink
+from eqty_lineage.deepagents.sinks import Place
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -72,7 +72,7 @@ class ToolCalls(Saving):
     def _link_request(self, run: OpenRun) -> None:
         """Make the response that asked for a tool call its input; worked out from state where it was not seen."""
         lane = run.lane
-        answer = lane.asked_by(run.tool_call_id, prompts.mark_of_call(run.name, run.arguments))
+        answer = lane.asked_by(run.tool_call_id, functools.partial(prompts.mark_of_call, run.name, run.arguments))
         message = lane.last_request
         if answer is None and message is not None and run.tool_call_id in prompts.asked_calls(message):
             payload = prompts.as_response(message, lane.agent)
@@ -132,11 +132,7 @@ class ToolCalls(Saving):
             return
         content = results.content_in(output)
         outcome = reconstruction.outcome_of(ticket.call, content, error=run.status is Status.ERROR)
-        effect = run.lane.files.settle(ticket, outcome, content)
-        sink = StateSink({}, Place.RESULT, run, self, None)
-        file_effects.apply(effect, sink, call=ticket.call, result=content)
-        frame.carried.extend(ids(sink.carried))
-        frame.created.extend(ids(sink.created))
+        self._add_effect(run.lane.files.settle(ticket, outcome, content), ticket.call, frame, content)
 
     @observed
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:

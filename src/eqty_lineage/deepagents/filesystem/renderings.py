@@ -16,7 +16,7 @@ EMPTY: Final = "System reminder: File exists but has empty contents"
 _HEADER = re.compile(
     r"^@@ lines (?P<first>\d+)-(?P<last>\d+)(?: of (?P<total>\d+))?(?P<fields>(?: \| [^|]*?)*) @@$", re.MULTILINE
 )
-_NUMBERED = re.compile(r"^\s*(?P<line>\d+)(?P<part>\.\d+)?(?:\t| {2})(?P<text>.*)$")
+_NUMBERED: Final = re.compile(r"^\s*(?P<line>\d+)(?P<part>\.\d+)?(?:\t| {2})(?P<text>.*)$")
 _NOTICE = re.compile(r"^(?:\[.*\])?$")
 
 
@@ -73,6 +73,22 @@ def _shows_numbered(result: str, text: str) -> bool:
     if not numbers or numbers[0] < 1 or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
         return False
     return shown == text.splitlines()[numbers[0] - 1 : numbers[-1]]
+
+
+def may_be_preview_of(said: object, text: str) -> bool:
+    """Whether the preview that a result gave way to can be one of ``text``: a middleware may have changed it before.
+
+    A preview shows the first and the last lines with their numbers; what lies between them, nothing tells. A message of
+    the person's has none here.
+    """
+    if not isinstance(said, str):
+        return True
+    lines = text.splitlines()
+    rows = [row for row in map(_NUMBERED.match, said.split("\n")) if row is not None]
+    shown = {int(row["line"]): row["text"] for row in rows if row["part"] is None}
+    return max(shown, default=0) == len(lines) and all(
+        lines[number - 1].startswith(shown_text.rstrip("\r")) for number, shown_text in shown.items() if number
+    )
 
 
 def name_of(path: str, offset: object, limit: object) -> str:
