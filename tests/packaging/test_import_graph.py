@@ -30,7 +30,8 @@ class Room:
     pure: bool = False
 
 
-PURE = ("facts", "filesystem", "filesystem.*")
+FILES = ("facts", "filesystem", "filesystem.*")
+PURE = (*FILES, "discretion", "discretion.*")
 RECORDING = ("recording", "recording.*")
 
 # The first pattern that fits a module is its room. A module that no pattern fits fails the test.
@@ -46,8 +47,9 @@ ROOMS = {
     "__init__": Room(
         ours=("handler", "extractors", "given", "references", "recording.sdk", "recording.journal"), base="public"
     ),
-    "facts": Room(ours=PURE, pure=True),
-    "filesystem.*": Room(ours=PURE, pure=True),
+    "facts": Room(ours=FILES, pure=True),
+    "filesystem.*": Room(ours=FILES, pure=True),
+    "discretion.*": Room(ours=PURE, pure=True),
     "recording.sdk": Room(ours=("facts", *RECORDING), others=("eqty_sdk",)),
     "recording.*": Room(ours=("facts", *RECORDING)),
     "clock": Room(),
@@ -57,8 +59,8 @@ ROOMS = {
     "stats": Room(),
     "progress": Room(others=("rich",)),
     "references": Room(ours=("facts",)),
-    "transcripts": Room(ours=("facts", "payloads", "references"), others=("langchain_core",)),
-    "payloads": Room(others=("langchain_core",), base="public"),
+    "transcripts": Room(ours=("payloads", "references", *PURE), others=("langchain_core",)),
+    "payloads": Room(ours=("discretion.names",), others=("langchain_core",), base="public"),
     "results": Room(ours=("payloads",), others=("langchain_core",)),
     "compaction": Room(ours=("results",), others=("langchain_core",)),
     "offloads": Room(ours=("results",), others=("langchain_core",)),

@@ -269,8 +269,10 @@ class Lineage:
         for cid in self.registered:
             if cid in used and cid not in self.metadata:
                 yield f"{cid} has no metadata"
+            withheld = any(metadata.get("withheld") for metadata in self.metadata.get(cid, []))
             if cid not in self.blobs:
-                yield f"{cid} {self.metadata.get(cid)} has no content"
+                if not withheld:
+                    yield f"{cid} {self.metadata.get(cid)} has no content"
             elif cid_of(self.blobs[cid]) != cid:
                 yield f"{cid} is not the CID of its content"
         for cid in used & self.registered:

@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from eqty_lineage.deepagents import references
+from eqty_lineage.deepagents.discretion.memory import Memory
+from eqty_lineage.deepagents.discretion.walk import Discretion
 from eqty_lineage.deepagents.facts import AssetId
 from eqty_lineage.deepagents.references import KEY, LONG, NotExpandableError, expand, is_long, reference, shorten
 from eqty_lineage.deepagents.transcripts import Messages, Transcript, extend
+from support.files import cid_of
 
 
 class Shelf:
@@ -205,7 +208,7 @@ def test_whatever_the_history_every_transcript_expands_to_its_messages(states: l
 
 
 def test_a_message_is_worked_out_once():
-    shelf, messages = Shelf(), Messages()
+    shelf, messages = Shelf(), Messages(Discretion(Memory(None, cid_of)))
     message = HumanMessage("x" * LONG)
     cid = messages.cid(message, shelf.keep)
     asked = shelf.asked
@@ -215,7 +218,7 @@ def test_a_message_is_worked_out_once():
 
 
 def test_equal_messages_have_one_blob():
-    shelf, messages = Shelf(), Messages()
+    shelf, messages = Shelf(), Messages(Discretion(Memory(None, cid_of)))
     assert messages.cid(HumanMessage("one"), shelf.keep) == messages.cid(HumanMessage("one"), shelf.keep)
     assert len(shelf.kept) == 1
 
@@ -248,7 +251,7 @@ def changed_id(message: AIMessage) -> None:
     "change", [changed_name, changed_content, changed_call, changed_arguments, changed_argument, changed_id]
 )
 def test_a_message_changed_in_place_is_another_message(change: Any):
-    shelf, messages = Shelf(), Messages()
+    shelf, messages = Shelf(), Messages(Discretion(Memory(None, cid_of)))
     message = AIMessage("one", tool_calls=[{"name": "t", "id": "1", "args": {"a": 1}}])
     before = messages.cid(message, shelf.keep)
     change(message)
@@ -256,7 +259,7 @@ def test_a_message_changed_in_place_is_another_message(change: Any):
 
 
 def test_blocks_changed_in_place_are_another_message():
-    shelf, messages = Shelf(), Messages()
+    shelf, messages = Shelf(), Messages(Discretion(Memory(None, cid_of)))
     message = HumanMessage([{"type": "text", "text": "one"}])
     before = messages.cid(message, shelf.keep)
     message.content[0]["text"] = "two"
@@ -264,13 +267,13 @@ def test_blocks_changed_in_place_are_another_message():
 
 
 def test_another_message_at_the_same_address_is_another_message():
-    shelf, messages = Shelf(), Messages()
+    shelf, messages = Shelf(), Messages(Discretion(Memory(None, cid_of)))
     cids = {messages.cid(HumanMessage(f"number {number}"), shelf.keep) for number in range(200)}
     assert len(cids) == 200
 
 
 def test_the_status_of_a_result_belongs_to_it():
-    shelf, messages = Shelf(), Messages()
+    shelf, messages = Shelf(), Messages(Discretion(Memory(None, cid_of)))
     message = ToolMessage("no", tool_call_id="1")
     before = messages.cid(message, shelf.keep)
     message.status = "error"
@@ -278,7 +281,7 @@ def test_the_status_of_a_result_belongs_to_it():
 
 
 def test_a_circular_argument_is_worked_out_each_time():
-    shelf, messages = Shelf(), Messages()
+    shelf, messages = Shelf(), Messages(Discretion(Memory(None, cid_of)))
     message = AIMessage("one", tool_calls=[{"name": "t", "id": "1", "args": {"a": [1]}}])
     message.tool_calls[0]["args"]["a"] = circle = []
     circle.append(circle)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from eqty_lineage.langchain import UNCLAIMED, EqtyCallbackHandler, PathExtractor, StateExtractor
 
-from eqty_lineage.deepagents import payloads, references
+from eqty_lineage.deepagents import payloads, references, results
 from eqty_lineage.deepagents.clock import next_sequence, now
+from eqty_lineage.deepagents.discretion.disk import withheld_below
 from eqty_lineage.deepagents.drafting import Frame, as_occurrence, ids
 from eqty_lineage.deepagents.endings import Ending
 from eqty_lineage.deepagents.extractors import TodoListExtractor, VirtualFileExtractor
@@ -31,6 +33,8 @@ from eqty_lineage.deepagents.facts import (
     Why,
     files_metadata,
 )
+from eqty_lineage.deepagents.filesystem import contents
+from eqty_lineage.deepagents.filesystem.contents import Content
 from eqty_lineage.deepagents.given import AsyncTaskExtractor, MemoryExtractor, SkillExtractor
 from eqty_lineage.deepagents.packing import Packing
 from eqty_lineage.deepagents.payloads import plain, serialise
@@ -142,8 +146,11 @@ class BaseRoom(Packing, EqtyCallbackHandler):
         if not outputs:
             # the SDK refuses a computation without outputs; a retrieval without hits happened all the same
             outputs = [self.draft("Dataset", {"documents": []}, f"{name}: no documents", "An empty result.")]
-        inputs = [cid for cid in ids(input_cids) if cid not in outputs]
-        if len(inputs) < len(ids(input_cids)):
+        entity = self.memory.entity
+        outputs = [entity(cid) for cid in outputs]
+        given = [entity(cid) for cid in ids(input_cids)]
+        inputs = [cid for cid in given if cid not in outputs]
+        if len(inputs) < len(given):
             self.note_gap(run.root, Gap(Why.SELF_INPUT, name, run.lane.label))
         fields: dict[str, Any] = {
             "name": name,
@@ -161,7 +168,8 @@ class BaseRoom(Packing, EqtyCallbackHandler):
         if run.tool_call_id is not None:
             fields["tool_call_id"] = run.tool_call_id
         if run.uses:
-            fields["files"] = files_metadata([use for use in run.uses if use.cid in inputs or use.cid in outputs])
+            uses = [replace(use, cid=entity(use.cid)) for use in run.uses]
+            fields["files"] = files_metadata([use for use in uses if use.cid in inputs or use.cid in outputs])
         if run.parent is None and run.recorded and kind.removesuffix("_error") == self._kind_of_root(run):
             fields["recorder"] = RECORDER
             fields["vocabulary"] = VOCABULARY
@@ -204,7 +212,10 @@ class BaseRoom(Packing, EqtyCallbackHandler):
         if obj is None:
             # as in the base: None means "no state update", and the SDK cannot hash it
             obj = {"state_update": None, "produced_by": name}
+        self._look_ahead(obj, frame.run)
         payload = plain(obj, lambda path, value, in_command: self._claim(path, value, sink, in_command=in_command))
+        payload = self._without_result(payload, obj, frame)
+        payload = self.discreet(payload)
         if frame.place.is_state:
             payload = as_occurrence(payload, frame)
         elif frame.place is Place.RESULT and sdk.cid_of(serialise(payload)) == frame.run.input_cid:
@@ -215,10 +226,38 @@ class BaseRoom(Packing, EqtyCallbackHandler):
         carried = [cid for cid in (*ids(sink.carried), *frame.carried) if cid not in created]
         return SimpleNamespace(cid=frame.state), carried, created
 
+    @staticmethod
+    def _look_ahead(obj: Any, run: OpenRun) -> None:
+        """Learn which lines a state's withheld files have, before what else it holds becomes a payload."""
+        memory = run.root.conversation.discretion.memory
+        for update in results.updates_in(obj):
+            for key in ("files", "memory_contents"):
+                held = update.get(key)
+                for path, entry in held.items() if isinstance(held, Mapping) else ():
+                    if memory.fits(path) and entry and contents.is_filesystem({path: entry}, plain_strings=True):
+                        content = contents.content_of(entry)
+                        if isinstance(content, Content):
+                            memory.withholds(path, sdk.cid_of(content.data), content.data)
+
+    @staticmethod
+    def _without_result(payload: Any, obj: Any, frame: Frame) -> Any:
+        """Return a tool's result without what it shows of a withheld file; what is a message is told by its call."""
+        run = frame.run
+        if frame.place is not Place.RESULT or results.message_in(obj) is not None:
+            return payload
+        discretion = run.root.conversation.discretion
+        if run.withheld is not None:
+            shown = run.withheld.may_show(payload)
+            return payload if shown else discretion.result(payload, run.withheld.path)
+        path = discretion.memory.shown_by_search(payload) if run.name == "grep" and isinstance(payload, str) else None
+        return payload if path is None else discretion.result(payload, path)
+
     def _claim(self, path: tuple[str, ...], value: Any, sink: StateSink, *, in_command: bool) -> Any:
         sink.look_at(path, in_command=in_command)
         if sink.state_key == "messages" and not self._inline_messages and self._extractors_are_ours:
             return self.transcript_of(value, sink)
+        if isinstance(value, Path) and self._is_withheld(value, sink):
+            return str(value)
         for extractor in self._extractors:
             # most values are none of the built-in extractors' business: this runs for every value of every state
             kind = type(extractor)
@@ -237,6 +276,27 @@ class BaseRoom(Packing, EqtyCallbackHandler):
                 return claimed
         return UNCLAIMED
 
+    def _is_withheld(self, path: Path, sink: StateSink) -> bool:
+        """Record a file of this machine whose bytes are withheld: the SDK stores what it is asked the CID of."""
+        memory = sink.memory
+        try:
+            held = withheld_below(path, memory, sdk.cid_of)
+        except OSError:
+            return False
+        if held is None:
+            return False
+        if isinstance(held, str):
+            self.note_gap(sink.run.root, Gap(Why.FOLDER, held, sink.run.lane.label))
+            return True
+        known = self._path_versions.setdefault((str(path.resolve()), str(held)), held)
+        description = f"Filesystem asset referenced by LangGraph state: '{path}'."
+        cid = self.draft_withheld("Dataset", held, path.name, description, sink.metadata)
+        if known is held:
+            sink.create(cid)
+        else:
+            sink.carry(cid)
+        return True
+
     @property
     def _extractors_are_ours(self) -> bool:
         """Whether no extractor of a user's has a claim on what stands inside messages."""
@@ -252,7 +312,7 @@ class BaseRoom(Packing, EqtyCallbackHandler):
     def _verbose_metadata(self, fields: dict[str, Any]) -> dict[str, Any]:
         if not self.verbose:
             return {}
-        return dict(super()._verbose_metadata(plain(self._redact(plain(fields)))))
+        return dict(super()._verbose_metadata(self.discreet(plain(fields))))
 
     @classmethod
     def _caller_metadata(cls, metadata: dict[str, Any] | None) -> dict[str, Any]:

@@ -134,7 +134,11 @@ class Chains(Saving):
                 continue
             self.note_gap(run.root, Gap(Why.UNUSED_INPUT, path, run.lane.label))
             name, description = f"{path}: passed in, not taken up", "A file the graph did not keep."
-            self.add_inputs(run.run_id, [self.draft_bytes("Dataset", data, name, description)])
+            if self.memory.withholds(path, cid, data):
+                given = self.draft_withheld("Dataset", cid, name, description)
+            else:
+                given = self.draft_bytes("Dataset", data, name, description)
+            self.add_inputs(run.run_id, [given])
         run.offered.clear()
 
     @observed

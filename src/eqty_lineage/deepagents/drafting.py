@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from eqty_lineage.deepagents.discretion.memory import Memory
 from eqty_lineage.deepagents.facts import Asset, AssetId, Computation, Gap
 from eqty_lineage.deepagents.payloads import serialise
 from eqty_lineage.deepagents.recording import sdk
@@ -52,7 +53,28 @@ class Drafting:
         self, kind: str, payload: Any, name: str, description: str, metadata: Mapping[str, Any] | None = None
     ) -> AssetId:
         """Draft an asset whose content is a payload as the SDK would serialise it."""
-        return self.draft_bytes(kind, serialise(payload), name, description, metadata)
+        return self.draft_bytes(kind, serialise(self.discreet(payload)), name, description, metadata)
+
+    def discreet(self, payload: Any) -> Any:
+        """Return a payload as it may be stored: without credentials and what the content policy withholds."""
+        return self._require_frame().run.root.conversation.discretion.refine(payload)
+
+    @property
+    def memory(self) -> Memory:
+        """What the conversation of the frame must not have stored."""
+        return self._require_frame().run.root.conversation.discretion.memory
+
+    def draft_withheld(
+        self, kind: str, cid: AssetId, name: str, description: str, metadata: Mapping[str, Any] | None = None
+    ) -> AssetId:
+        """Draft an asset whose bytes the content policy withholds; return the CID of its content.
+
+        What stands for it in the record is the same CID, or where identities are hidden that of a number.
+        """
+        fields = {**(metadata or {}), "withheld": True}
+        data = self.memory.stand_in(cid) if self.memory.hidden else None
+        self.draft_known(kind, self.memory.entity(cid), data, name, description, fields)
+        return cid
 
     def draft_bytes(
         self, kind: str, data: bytes, name: str, description: str, metadata: Mapping[str, Any] | None = None
@@ -76,7 +98,8 @@ class Drafting:
     def enqueue(self, cid: AssetId, data: bytes | None, fields: Mapping[str, Any]) -> AssetId:
         """Add an asset with this metadata to the frame, unless the conversation drafted it in this context before."""
         is_version = "file_path" in fields and "rendering" not in str(fields.get("description"))
-        asset = Asset(cid, sdk.metadata_json(dict(fields)), data, str(fields.get("name")), alone=is_version)
+        shown = self.discreet(dict(fields))
+        asset = Asset(cid, sdk.metadata_json(shown), data, str(fields.get("name")), alone=is_version)
         self._add(asset)
         return cid
 
@@ -88,6 +111,8 @@ class Drafting:
 
     def _add(self, asset: Asset) -> None:
         frame = self._require_frame()
+        if asset.data is not None and self.memory.is_withheld(asset.cid):
+            asset = replace(asset, data=None)
         registered = frame.run.root.registered
         key = key_of(asset)
         if key not in registered:

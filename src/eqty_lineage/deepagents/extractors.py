@@ -16,7 +16,7 @@ from eqty_lineage.deepagents import file_effects
 from eqty_lineage.deepagents.facts import AssetId, FileUse, PlanRevision, Role, Version
 from eqty_lineage.deepagents.filesystem import contents
 from eqty_lineage.deepagents.filesystem.contents import Unreadable
-from eqty_lineage.deepagents.payloads import plain, serialise
+from eqty_lineage.deepagents.payloads import StandIn, plain, serialise
 from eqty_lineage.deepagents.sinks import Place, StateSink
 
 if TYPE_CHECKING:
@@ -45,16 +45,16 @@ class VirtualFileExtractor(StateExtractor):
         return self._adopt(value, sink)
 
     @staticmethod
-    def _adopt(files: Mapping[str, Any], sink: StateSink) -> dict[str, str | None]:
+    def _adopt(files: Mapping[str, Any], sink: StateSink) -> StandIn:
         """A state is the truth: every file in it was there already."""
         run = sink.run
         adoption = run.lane.files.adopt(files, run.step if sink.place is Place.NODE_IN else None)
-        stand_in: dict[str, str | None] = dict.fromkeys(files)
+        stand_in = StandIn(dict.fromkeys(files))
         run.lane.fresh = [version for version, data in adoption.present if data is not None]
         for version, data in adoption.present:
             sink.draft_version(version, data)
             sink.carry(version.cid)
-            stand_in[version.path] = str(version.cid)
+            stand_in[version.path] = str(sink.memory.entity(version.cid))
             _confirm(version, sink)
             if data is not None or sink.place is Place.RUN_OUT:
                 # what was there before, and what a run ends with; not the whole filesystem again at every node
@@ -66,9 +66,9 @@ class VirtualFileExtractor(StateExtractor):
         return stand_in
 
     @staticmethod
-    def _offer(files: Mapping[str, Any], sink: StateSink) -> dict[str, str | None]:
+    def _offer(files: Mapping[str, Any], sink: StateSink) -> StandIn:
         """A graph is handed files: whether it takes them up shows in its first node's state."""
-        stand_in: dict[str, str | None] = dict.fromkeys(files)
+        stand_in = StandIn(dict.fromkeys(files))
         for path, entry in files.items():
             content = None if entry is None else contents.content_of(entry)
             if content is None:
@@ -77,23 +77,24 @@ class VirtualFileExtractor(StateExtractor):
                 sink.gap(content.why, path)
                 continue
             cid = sink.run.lane.files.cid_of(content.data)
-            stand_in[path] = str(cid)
+            sink.memory.withholds(path, cid, content.data)
+            stand_in[path] = str(sink.memory.entity(cid))
             sink.run.offered.append((path, cid, content.data))
         return stand_in
 
     @staticmethod
-    def _update(files: Mapping[str, Any], sink: StateSink) -> dict[str, str | None]:
+    def _update(files: Mapping[str, Any], sink: StateSink) -> StandIn:
         """A tool or node changes files: what is new there, it made."""
         run = sink.run
         ticket = run.ticket
-        stand_in: dict[str, str | None] = dict.fromkeys(files)
+        stand_in = StandIn(dict.fromkeys(files))
         for path, entry in files.items():
             if ticket is not None and path != getattr(ticket.call, "path", path):
                 # releases up to 0.0.11 return the whole filesystem: only the file the call names is its work
-                stand_in[path] = _cid_in(entry, run)
+                stand_in[path] = _shown(path, entry, sink)
                 continue
             cid = _cid_in(entry, run)
-            stand_in[path] = cid
+            stand_in[path] = _shown(path, entry, sink)
             if sink.place is Place.NODE_OUT and run.applied.get(path, "") == cid:
                 # what this node's tool did is said; a sibling may have written over it since
                 if cid is not None:
@@ -104,6 +105,16 @@ class VirtualFileExtractor(StateExtractor):
             effect = run.lane.files.update(path, entry, run.step, ticket)
             file_effects.apply(effect, sink, what=path)
         return stand_in
+
+
+def _shown(path: str, entry: Any, sink: StateSink) -> str | None:
+    """Return what stands for an entry's content."""
+    content = None if entry is None else contents.content_of(entry)
+    if content is None or isinstance(content, Unreadable):
+        return None
+    cid = sink.run.lane.files.cid_of(content.data)
+    sink.memory.withholds(path, cid, content.data)
+    return str(sink.memory.entity(cid))
 
 
 def _cid_in(entry: Any, run: OpenRun) -> str | None:
@@ -138,12 +149,12 @@ class TodoListExtractor(StateExtractor):
         if current is None and not sink.is_update and (sink.place is Place.RUN_OUT or not value):
             # nobody is known to plan here
             return UNCLAIMED
-        payload = plain(value)
+        payload = sink.discreet(plain(value))
         open_items = sum(item["status"] != "completed" for item in value)
         cid = lane.files.cid_of(serialise(payload))
         if sink.place is Place.NODE_OUT and sink.run.applied.get("todos") == cid:
             sink.carry(cid)
-            return {"plan": str(cid), "open": open_items}
+            return StandIn(plan=str(cid), open=open_items)
         if sink.place is Place.RESULT and sink.run.parent is not None:
             sink.run.parent.applied["todos"] = cid
         if current is not None and current.cid == cid:
@@ -174,8 +185,8 @@ def _is_plan(value: object) -> bool:
     )
 
 
-def _plan_stand_in(plan: PlanRevision) -> dict[str, str | int]:
-    return {"plan": str(plan.cid), "open": plan.open_items}
+def _plan_stand_in(plan: PlanRevision) -> StandIn:
+    return StandIn(plan=str(plan.cid), open=plan.open_items)
 
 
 __all__ = [

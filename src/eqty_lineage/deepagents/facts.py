@@ -77,6 +77,7 @@ class Why(StrEnum):
     REMOTE = "what a remote agent does is not seen here"
     SELF_INPUT = "an asset stood on both sides of one computation"
     EXTRACTOR = "an extractor failed"
+    FOLDER = "a folder holds a file whose bytes the content policy withholds"
 
 
 @dataclass(frozen=True, slots=True)

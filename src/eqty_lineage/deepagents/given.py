@@ -10,7 +10,7 @@ from eqty_lineage.langchain import UNCLAIMED, AssetSink, StateExtractor
 from eqty_lineage.deepagents.facts import AssetId, FileUse, Role, Why
 from eqty_lineage.deepagents.filesystem import contents
 from eqty_lineage.deepagents.filesystem.contents import Unreadable
-from eqty_lineage.deepagents.payloads import plain, serialise
+from eqty_lineage.deepagents.payloads import StandIn, plain, serialise
 from eqty_lineage.deepagents.sinks import Place, StateSink
 
 
@@ -53,7 +53,7 @@ class MemoryExtractor(StateExtractor):
         ):
             return UNCLAIMED
         run = sink.run
-        stand_in: dict[str, str | None] = dict.fromkeys(value)
+        stand_in = StandIn(dict.fromkeys(value))
         if not sink.is_update:
             run.lane.memory = {}
         for path, text in value.items():
@@ -64,7 +64,7 @@ class MemoryExtractor(StateExtractor):
             version = run.lane.files.given(path, run.lane.files.cid_of(content.data))
             sink.draft_version(version, content.data)
             sink.carry(version.cid)
-            stand_in[path] = str(version.cid)
+            stand_in[path] = str(sink.memory.entity(version.cid))
             if sink.is_update:
                 run.uses.append(FileUse.of(version, Role.READ))
             else:
@@ -95,9 +95,9 @@ def _is_task(value: object) -> bool:
     return isinstance(value, Mapping) and all(isinstance(value.get(key), str) for key in ("agent_name", "status"))
 
 
-def _revision(key: str, task: Mapping[str, Any], sink: StateSink) -> dict[str, str]:
+def _revision(key: str, task: Mapping[str, Any], sink: StateSink) -> StandIn:
     run = sink.run
-    payload = plain(task)
+    payload = sink.discreet(plain(task))
     cid = run.lane.files.cid_of(serialise(payload))
     known = run.lane.remote.get(key)
     said = run.applied.get(f"async_tasks/{key}") == cid and sink.place is Place.NODE_OUT
@@ -115,4 +115,4 @@ def _revision(key: str, task: Mapping[str, Any], sink: StateSink) -> dict[str, s
         # also a revision that says nothing new is repeated by the node, when a sibling may have made another
         run.parent.applied[f"async_tasks/{key}"] = AssetId(cid)
     run.lane.remote[key] = cid
-    return {"task": str(cid), "status": str(task["status"])}
+    return StandIn(task=str(cid), status=str(task["status"]))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 from uuid import UUID
 
+from eqty_lineage.deepagents.discretion.walk import Discretion
 from eqty_lineage.deepagents.facts import AssetId, PlanRevision, Version
 from eqty_lineage.deepagents.filesystem.effects import CidOf
 from eqty_lineage.deepagents.filesystem.outside import SharedFiles
@@ -141,8 +142,9 @@ class Lane:
 class Conversation:
     """What the turns of one conversation share."""
 
-    def __init__(self, cid_of: CidOf) -> None:
-        """Start with the root agent's lane alone."""
+    def __init__(self, cid_of: CidOf, discretion: Discretion) -> None:
+        """Start with the root agent's lane alone; ``discretion`` says what of the conversation is stored."""
+        self.discretion = discretion
         self._shared = SharedFiles(cid_of)
         self.lanes: dict[str, Lane] = {ROOT_LANE: Lane(ROOT_LANE, "", "", LaneFiles(self._shared, cid_of))}
         self.registered: Recent[Any, Recent[bytes, None]] = Recent(CONTEXTS)

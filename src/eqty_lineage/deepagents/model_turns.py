@@ -42,7 +42,8 @@ class ModelTurns(Saving):
             return
         lane = run.lane
         with self._recording(run, Place.ELSEWHERE) as frame:
-            frame.prompt = self.prompt_of(messages)
+            summing_up = compaction.is_summary_call(run.metadata, "" if run.parent is None else run.parent.name)
+            frame.prompt = self.prompt_of(messages, is_talk=summing_up)
             super().on_chat_model_start(
                 serialized or {},
                 [],
@@ -58,7 +59,6 @@ class ModelTurns(Saving):
                 lane.result_of(call, functools.partial(prompts.mark_of_result, result))
                 for call, result in shown.items()
             ]
-            summing_up = compaction.is_summary_call(run.metadata, "" if run.parent is None else run.parent.name)
             if summing_up:
                 run.notes["purpose"] = "summarization"
             else:

@@ -8,12 +8,18 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
+from uuid import uuid4
 
 from eqty_lineage.deepagents import agents
 from eqty_lineage.deepagents.clock import now
+from eqty_lineage.deepagents.discretion import globs
+from eqty_lineage.deepagents.discretion.memory import Memory
+from eqty_lineage.deepagents.discretion.names import redact_text
+from eqty_lineage.deepagents.discretion.walk import Discretion
 from eqty_lineage.deepagents.endings import Ending
 from eqty_lineage.deepagents.extractors import TodoListExtractor, VirtualFileExtractor
 from eqty_lineage.deepagents.facts import Gap, Status, Why
@@ -27,6 +33,7 @@ from eqty_lineage.deepagents.recording.recorder import QUEUE_SIZE
 from eqty_lineage.deepagents.recording.sdk import MOST_THREADS
 from eqty_lineage.deepagents.runs import Kind, OpenRun, OpenRuns, Root
 from eqty_lineage.deepagents.sinks import Place
+from eqty_lineage.deepagents.transcripts import Messages
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -84,8 +91,12 @@ class Observer(Queueing):
         inline_messages: bool = False,
         journal: bool | str | os.PathLike[str] = False,
         progress: bool | None = None,
+        content_policy: Iterable[str] | None = globs.DEFAULT,
+        identity: Literal["content", "hidden"] = "content",
     ) -> None:
         """Check the configuration, then set up."""
+        self._policy = _policy(content_policy)
+        self._hidden = _is_hidden(identity)
         options = Options(recording, wait, flush_timeout, queue_size, inline_messages, journal, progress)
         self._prepare_queue(options)
         self._disabled = os.environ.get(DISABLED) == "1" or process.is_orphan()
@@ -100,7 +111,7 @@ class Observer(Queueing):
             return
         sdk.require_signer()
         super().__init__(verbose, integrity_service_url=integrity_service_url)
-        self._own = Conversation(sdk.cid_of)
+        self._own = self._conversation()
         for kind in (SkillExtractor, MemoryExtractor, AsyncTaskExtractor, TodoListExtractor, VirtualFileExtractor):
             self.add_extractor(kind())
         sdk.warn_once_if_contents_are_not_stored()
@@ -157,15 +168,15 @@ class Observer(Queueing):
         thread = metadata.get("thread_id")
         thread = None if thread is None else str(thread)
         if thread is not None:
-            conversation = self._conversations.setdefault(thread, Conversation(sdk.cid_of))
+            conversation = self._conversations.setdefault(thread, self._conversation())
             if conversation.open_runs:
                 # two runs of one thread at once: neither sees what the other does until it is done
-                conversation = Conversation(sdk.cid_of)
+                conversation = self._conversation()
         elif self._own.open_runs == 0:
             conversation = self._own
         else:
             # runs at the same time without a thread id: whatever one does is not known to the other
-            conversation = Conversation(sdk.cid_of)
+            conversation = self._conversation()
         agent = agents.name_in(metadata) or name
         target = self.target_for(thread, agent)
         if thread is not None:
@@ -189,7 +200,12 @@ class Observer(Queueing):
             registered,
             lost,
             conversation.turns,
+            Messages(conversation.discretion),
         ), lane
+
+    def _conversation(self) -> Conversation:
+        memory = Memory(self._policy, sdk.cid_of, hidden=self._hidden, salt=uuid4().hex)
+        return Conversation(sdk.cid_of, Discretion(memory))
 
     # --- ending runs
 
@@ -266,8 +282,24 @@ class Observer(Queueing):
 
     def _note_failure(self, callback: str, error: BaseException, root: Root | None) -> None:
         """Turn an exception in a callback into a gap."""
-        logger.debug("callback %s failed", callback, exc_info=error)
-        self.note_gap(root, Gap(Why.CALLBACK, f"{callback}: {type(error).__name__}: {error}"))
+        # where it was raised, and not what is said: that can quote what it was about
+        logger.debug("callback %s failed:\n%s", callback, "".join(traceback.format_tb(error.__traceback__)))
+        self.note_gap(root, Gap(Why.CALLBACK, f"{callback}: {type(error).__name__}: {redact_text(str(error))}"))
+
+
+def _policy(patterns: Iterable[str] | None) -> globs.Policy | None:
+    try:
+        return None if patterns is None else globs.Policy(patterns)
+    except globs.PatternError as error:
+        message = f"content_policy: {error}"
+        raise sdk.ConfigurationError(message) from error
+
+
+def _is_hidden(identity: str) -> bool:
+    if identity not in ("content", "hidden"):
+        message = f"identity must be 'content' or 'hidden', not {identity!r}"
+        raise sdk.ConfigurationError(message)
+    return identity == "hidden"
 
 
 def _is_ours(error: BaseException) -> bool:

@@ -26,6 +26,7 @@ class Packing(Drafting):
         if not isinstance(value, list) or not all(isinstance(message, BaseMessage) for message in value):
             return UNCLAIMED
         run = sink.run
+        run.root.messages.look_at(value)
         cids = tuple(run.root.messages.cid(message, self.keep) for message in value)
         lane = run.lane
         transcript = extend(None if sink.is_update else lane.transcript, cids, self.keep)
@@ -42,7 +43,10 @@ class Packing(Drafting):
                 return frame.prompt
             if kind == "Document" and isinstance(payload, dict) and frame.prompt_cid is not None:
                 messages = references.reference("payload", frame.prompt_cid)
-                return {**payload, "messages": frame.prompt if self._inline_messages else messages}
+                return self.discreet({**payload, "messages": frame.prompt if self._inline_messages else messages})
+        payload = (
+            frame.run.root.conversation.discretion.refine_schema(payload) if kind == "Tool" else self.discreet(payload)
+        )
         if kind not in ("Document", "Reasoning") or frame.run.kind is Kind.RETRIEVER:
             return payload
         return references.shorten(payload, self.keep_apart)
@@ -53,12 +57,23 @@ class Packing(Drafting):
         return None if self._inline_messages else self.keep
 
     def shortened(self, payload: Any) -> Any:
-        """Return a payload with its long values kept apart, unless payloads are to hold everything."""
-        return references.shorten(payload, self.keep_apart)
+        """Return a payload as it may be stored, its long values kept apart unless payloads are to hold everything."""
+        return references.shorten(self.discreet(payload), self.keep_apart)
 
-    def prompt_of(self, messages: list[list[Any]]) -> Any:
-        """Return the payload of a prompt."""
-        if self._inline_messages:
-            return references.shorten(plain(messages), None)
+    def prompt_of(self, messages: list[list[Any]], *, is_talk: bool = False) -> Any:
+        """Return the payload of a prompt; ``is_talk`` says that it holds the talk so far as one text."""
         shown = self._require_frame().run.root.messages
+        if is_talk and self.memory.has_calls:
+            # which of it are a withheld file's bytes cannot be told
+            return [
+                [
+                    {**plain(message), "content": self.memory.mark(plain(message.content), "the talk so far")}
+                    for message in batch
+                ]
+                for batch in messages
+            ]
+        for batch in messages:
+            shown.look_at(batch)
+        if self._inline_messages:
+            return references.shorten(self.discreet(plain(messages)), None)
         return [[shown.payload(message, self.keep) for message in batch] for batch in messages]

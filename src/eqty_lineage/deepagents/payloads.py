@@ -21,6 +21,13 @@ from typing import Any, Final
 from eqty_lineage.langchain import UNCLAIMED
 from langchain_core.messages import BaseMessage
 
+from eqty_lineage.deepagents.discretion.names import redact_text
+
+
+class StandIn(dict[str, Any]):
+    """What an extractor leaves in place of a value: names and CIDs of this package's, stored as they are."""
+
+
 Claim = Callable[[tuple[str, ...], Any, bool], Any]
 """Offered every value with the keys that led to it, and whether they led through a ``Command``'s update."""
 
@@ -154,11 +161,11 @@ def _snapshot(items: Iterable[Any]) -> list[Any]:
 
 
 def text_of(value: Any) -> str:
-    """Return ``str(value)`` without memory addresses, or the name of its type if there is none."""
+    """Return ``str(value)`` without memory addresses and credentials, or the name of its type if there is none."""
     if isinstance(value, str):
         return value
     try:
         text = str(value)
     except Exception:  # noqa: BLE001 - any object can be in a state
         return f"<{type(value).__module__}.{type(value).__qualname__}>"
-    return _ADDRESS.sub("", text) if isinstance(text, str) else repr(type(value))
+    return redact_text(_ADDRESS.sub("", text)) if isinstance(text, str) else repr(type(value))

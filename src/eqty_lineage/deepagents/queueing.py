@@ -315,6 +315,8 @@ class Queueing(BaseRoom):
 
     def note_gap(self, root: Root | None, gap: Gap) -> None:
         """Count a gap, for the handler and for the root run it belongs to."""
+        if root is not None:
+            gap = replace(gap, what=root.conversation.discretion.memory.lines.blank(gap.what))
         self.gaps.note(gap)
         if root is not None:
             root.gaps.append(gap)

@@ -20,6 +20,7 @@ from eqty_lineage.deepagents.transcripts import Messages
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from eqty_lineage.deepagents.discretion.memory import Call
     from eqty_lineage.deepagents.filesystem.effects import Ticket
     from eqty_lineage.deepagents.lanes import Conversation, Lane
     from eqty_lineage.deepagents.offloads import Saved
@@ -61,8 +62,8 @@ class Root:
     lost: Recent[AssetId, None]
     """Assets that could not be stored, in this run or an earlier one of the conversation in this context."""
     turn: int
+    messages: Messages
     framework: str | None = None
-    messages: Messages = field(default_factory=Messages)
     stored: set[AssetId] = field(default_factory=set)
     drafted_files: set[tuple[str, AssetId]] = field(default_factory=set)
     gaps: deque[Gap] = field(default_factory=lambda: deque(maxlen=KEPT))
@@ -102,6 +103,8 @@ class OpenRun:
     """Whether the caller went away: cancelled, or a stream nobody reads."""
     call: str | None = None
     """The one tool call this node was started for."""
+    withheld: Call | None = None
+    """This tool call, if its result may show a withheld file."""
     ticket: Ticket | None = None
     arguments: Any = None
     tool_call_id: str | None = None

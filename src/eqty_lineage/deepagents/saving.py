@@ -109,8 +109,12 @@ class Saving(Observer):
     def _draft_said(self, saved: Saved, lane: Lane) -> AssetId:
         sink_metadata = {"file_path": saved.path}
         description = "A rendering of what is known of a file that was saved, not the file's bytes."
-        data = serialise(self.shortened(plain(saved.said)))
-        cid = self.draft_bytes("Document", data, saved.path, description, sink_metadata)
+        if self.memory.fits(saved.path):
+            cid = self.memory.note(serialise(plain(saved.said)))
+            self.draft_withheld("Document", cid, saved.path, description, sink_metadata)
+        else:
+            data = serialise(self.shortened(plain(saved.said)))
+            cid = self.draft_bytes("Document", data, saved.path, description, sink_metadata)
         lane.saved[saved.path] = cid
         return cid
 
@@ -149,7 +153,8 @@ class Saving(Observer):
                 if not any(use.path == saved.path for use in uses):
                     cid = self._draft_said(saved, lane)
                     uses.append(FileUse(saved.path, cid, None, Role.WROTE, Evidence.RENDERING))
-            released.append(_completed(withheld.computation, uses))
+            shown = [replace(use, cid=self.memory.entity(use.cid)) for use in uses]
+            released.append(_completed(withheld.computation, shown))
         frame.computations[:0] = released
 
     def _close_withheld(self, root: Root) -> None:

@@ -13,6 +13,7 @@ from eqty_lineage.deepagents.payloads import serialise
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from eqty_lineage.deepagents.discretion.memory import Memory
     from eqty_lineage.deepagents.recording.sdk import CID
     from eqty_lineage.deepagents.runs import OpenRun, Root
 
@@ -71,6 +72,19 @@ class Drafts(Protocol):
     def keep(self, data: bytes) -> AssetId:
         """Draft bytes that a payload refers to."""
 
+    def draft(
+        self, kind: str, payload: Any, name: str, description: str, metadata: Mapping[str, Any] | None = None
+    ) -> AssetId:
+        """Draft an asset from a payload."""
+
+    def draft_withheld(
+        self, kind: str, cid: AssetId, name: str, description: str, metadata: Mapping[str, Any] | None = None
+    ) -> AssetId:
+        """Draft an asset whose bytes are not to be stored."""
+
+    def discreet(self, payload: Any) -> Any:
+        """Return a payload as it may be stored."""
+
     def shortened(self, payload: Any) -> Any:
         """Return a payload with its long values kept apart."""
 
@@ -113,7 +127,16 @@ class StateSink(AssetSink):
 
     def draft(self, kind: str, payload: Any, name: str, description: str) -> AssetId:
         """Draft an asset from a payload."""
-        return self._drafts.draft_bytes(kind, serialise(payload), name, description, self.metadata)
+        return self._drafts.draft(kind, payload, name, description, self.metadata)
+
+    def discreet(self, payload: Any) -> Any:
+        """Return a payload as it may be stored."""
+        return self._drafts.discreet(payload)
+
+    @property
+    def memory(self) -> Memory:
+        """What the conversation must not have stored."""
+        return self.run.root.conversation.discretion.memory
 
     def draft_version(self, version: Version, data: bytes | None) -> AssetId:
         """Draft the asset of a version of a file, its content's bytes, named by its path; once in a root run.
@@ -126,20 +149,30 @@ class StateSink(AssetSink):
             kind = "Media" if version.path.rpartition(".")[2].lower() in _MEDIA else "Document"
             description = "A file of the agent's virtual filesystem."
             metadata = {**self.metadata, "file_path": version.path}
-            self._drafts.draft_known(kind, version.cid, data, version.path, description, metadata)
+            if self.memory.withholds(version.path, version.cid, data):
+                self._drafts.draft_withheld(kind, version.cid, version.path, description, metadata)
+            else:
+                self._drafts.draft_known(kind, version.cid, data, version.path, description, metadata)
         return version.cid
 
     def draft_rendering(self, payload: Any, path: str, name: str) -> AssetId:
         """Draft the asset of what ``read_file`` returned for content that is not known exactly."""
         description = "A rendering of a file as read_file returned it, not the file's bytes."
         metadata = {**self.metadata, "file_path": path}
-        return self._drafts.draft_bytes("Document", serialise(payload), name, description, metadata)
+        if self.memory.fits(path):
+            self.memory.learn_result(payload)
+            cid = self.memory.note(serialise(payload))
+            return self._drafts.draft_withheld("Document", cid, name, description, metadata)
+        return self._drafts.draft("Document", payload, name, description, metadata)
 
     def draft_edit(self, path: str, old: str, new: str, *, every: bool, count: int | None) -> AssetId:
         """Draft the asset of an edit whose result is not known: what it replaced by what."""
         payload = {"path": path, "old": old, "new": new, "all": every, "count": count}
         description = "An edit of a file whose content is not known exactly; no version of the file."
         metadata = {**self.metadata, "edit_of": path}
+        if self.memory.fits(path):
+            cid = self.memory.note(serialise(payload))
+            return self._drafts.draft_withheld("Document", cid, f"edit of {path}", description, metadata)
         data = serialise(self._drafts.shortened(payload))
         return self._drafts.draft_bytes("Document", data, f"edit of {path}", description, metadata)
 

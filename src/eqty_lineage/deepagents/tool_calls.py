@@ -48,6 +48,7 @@ class ToolCalls(Saving):
         run.arguments = inputs
         run.tool_call_id = _call_id(kwargs.get("tool_call_id"), run)
         run.owns_state = run.parent is not None and run.parent.owns_state
+        run.withheld = run.root.conversation.discretion.memory.meet(name, inputs, run.tool_call_id)
         call = reconstruction.parse(name, inputs)
         lane.has_file_tools = lane.has_file_tools or name in FILE_TOOLS
         if call is not None:
@@ -91,6 +92,8 @@ class ToolCalls(Saving):
         message = results.message_in(output)
         if run.tool_call_id is None and message is not None:
             run.tool_call_id = message.tool_call_id
+        if run.withheld is not None:
+            run.root.conversation.discretion.memory.expect(run.tool_call_id, run.withheld)
         if results.is_error(output):
             run.status = Status.ERROR
         with self._ending(run), self._recording(run, Place.RESULT) as frame:

@@ -8,12 +8,14 @@ the same message with the same parts.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
 
 from eqty_lineage.deepagents import references
+from eqty_lineage.deepagents.discretion.walk import Discretion
 from eqty_lineage.deepagents.facts import AssetId
 from eqty_lineage.deepagents.payloads import plain
 from eqty_lineage.deepagents.references import Keep
@@ -36,14 +38,24 @@ class _Kept:
     parts: tuple[Any, ...]
     payload: Any
     cid: AssetId | None
+    generation: int
+    """Up to which the payload is refined."""
 
 
 class Messages:
     """The messages of one root run, as payloads and CIDs."""
 
-    def __init__(self) -> None:
-        """Start with none."""
+    def __init__(self, discretion: Discretion) -> None:
+        """Start with none; ``discretion`` says what of them is stored."""
         self._kept: dict[int, _Kept] = {}
+        self._discretion = discretion
+
+    def look_at(self, messages: Iterable[Any]) -> None:
+        """Learn from messages not met before what none of them may show; before any of them becomes a payload."""
+        for message in messages:
+            if id(message) not in self._kept:
+                for call in getattr(message, "tool_calls", None) or []:
+                    self._discretion.memory.meet(str(call.get("name")), call.get("args"), call.get("id"))
 
     def payload(self, message: Any, keep: Keep) -> Any:
         """Return a message as a payload, its long values kept apart."""
@@ -54,7 +66,7 @@ class Messages:
         kept = self._of(message, keep)
         if kept.cid is None:
             cid = keep(json.dumps(kept.payload).encode())
-            kept = _Kept(kept.message, kept.parts, kept.payload, cid)
+            kept = _Kept(kept.message, kept.parts, kept.payload, cid, kept.generation)
             self._kept[id(message)] = kept
             return cid
         return kept.cid
@@ -62,9 +74,15 @@ class Messages:
     def _of(self, message: Any, keep: Keep) -> _Kept:
         parts = _parts(message)
         kept = self._kept.get(id(message))
+        generation = self._discretion.generation
         if kept is not None and parts is not None and _same(kept.parts, parts):
-            return kept
-        kept = _Kept(message, parts or (), references.shorten(plain(message), keep), None)
+            if kept.generation == generation:
+                return kept
+            payload = self._discretion.refine(kept.payload)
+            kept = _Kept(message, parts, payload, kept.cid if payload is kept.payload else None, generation)
+        else:
+            payload = references.shorten(self._discretion.refine(plain(message)), keep)
+            kept = _Kept(message, parts or (), payload, None, self._discretion.generation)
         if parts is not None:
             self._kept[id(message)] = kept
         return kept
