@@ -1,4 +1,4 @@
-"""deep_research: an orchestrator and researchers side by side, served or in a notebook, and what is recorded of them."""
+"""deep_research: an orchestrator and researchers side by side, served or in a notebook, and what their record holds."""
 
 import asyncio
 from pathlib import Path

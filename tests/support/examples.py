@@ -68,8 +68,8 @@ def outcome(value: Any) -> Any:
 
 def tree(folder: Path) -> dict[str, bytes]:
     """The files below a folder, but for manifests."""
-    found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    return {name: data for name, data in found.items() if "manifest" not in name}
+    paths = [path for path in folder.rglob("*") if path.is_file() and path.name != "manifest.json"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths if path.parent.name != "manifests"}
 
 
 @dataclass(frozen=True)
