@@ -44,9 +44,9 @@ class RemoteAgents:
 
 
 @contextmanager
-def remote_agents() -> Iterator[RemoteAgents]:
+def remote_agents(agents: RemoteAgents | None = None) -> Iterator[RemoteAgents]:
     """A server on this machine, for as long as the block lasts."""
-    agents = RemoteAgents()
+    agents = agents or RemoteAgents()
 
     class Handler(BaseHTTPRequestHandler):
         def _answer(self) -> None:
