@@ -210,6 +210,8 @@ async def session(server: ResearchServer, supervisor: Any, handler: EqtyDeepAgen
     await chat("research suns")
     await chat("cancel task-3")
     await chat("list all tasks")
+    server.unavailable = True
+    await chat("research stars")
     return answers
 
 
@@ -218,12 +220,7 @@ def programs(own: EqtyDeepAgentsHandler | None) -> Any:
 
     def run(folder: Path, handler: EqtyDeepAgentsHandler | None) -> Any:
         with serving(None if handler is None else own) as server:
-            supervisor = supervising(server.url)
-            answers = asyncio.run(session(server, supervisor, handler))
-        config = attached(handler, configurable={"thread_id": THREAD})
-        answers.append(asyncio.run(supervisor.ainvoke({"messages": [HumanMessage("research stars")]}, config=config)))
-        if handler is not None:
-            handler.context.export("manifests/supervisor.json")
+            answers = asyncio.run(session(server, supervising(server.url), handler))
         return answers, server.threads, server.runs
 
     return run

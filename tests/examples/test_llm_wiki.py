@@ -39,6 +39,7 @@ def model(sandbox: str) -> SharedModel:
                 read("source", "/raw/raw/s.md"),
                 read("not there", "/raw/s.md"),
                 read("log", "/log.md"),
+                read("rules", "/AGENTS.md"),
                 write("early", "/wiki/early.md", "Too early.\n"),
                 write("plan", f"{sandbox}/plan.md", PLAN),
                 says("A page on tides."),
@@ -155,7 +156,7 @@ def test_sources_and_pages_that_were_there_are_renderings(lineage: Lineage):
 
 def test_a_route_is_cut_off_and_all_routes_have_one_root(lineage: Lineage, ran: Twice):
     assert "pulled/tides.md" in ran.recorded[1]
-    for call_id, missing in (("not there", "/s.md"), ("log", "/")):
+    for call_id, missing in (("not there", "/s.md"), ("log", "/"), ("rules", "/")):
         assert lineage.tool(call_id).fields["status"] == "error"
         assert f"File '{missing}' not found" in str(returned(lineage, call_id))
 

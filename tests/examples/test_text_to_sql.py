@@ -14,8 +14,8 @@ from langchain_core.prompts import PromptTemplate
 from langchain_core.tools import BaseTool
 
 from eqty_lineage.deepagents import EqtyDeepAgentsHandler
-from support.agents import asks, call, read, says, script, write
-from support.examples import SharedModel, Twice, asked_in, attached, given, prompts, returned, twice
+from support.agents import asks, call, read, says, script, task, write
+from support.examples import SharedModel, Twice, agents, asked_in, attached, given, prompts, returned, twice
 from support.lineage import Lineage
 from support.sdk import cid_of
 
@@ -23,6 +23,7 @@ QUESTION = "Which artist has most albums?"
 HABITS = "# Habits\n\nOnly ever read from the database.\n"
 EXPLORE = "---\nname: schema-exploration\ndescription: Find tables\n---\nList the tables, then look at each.\n"
 WRITING = "---\nname: query-writing\ndescription: Write queries\n---\nCheck a query, then run it.\n"
+ERRAND = "Say which tables matter."
 WRONG = "SELECT artist FROM albums"
 RIGHT = "SELECT name, COUNT(*) FROM artists JOIN albums USING (artist_id) GROUP BY name ORDER BY 2 DESC LIMIT 1"
 REPORT = "# Albums\n\nAda has two.\n"
@@ -91,6 +92,7 @@ def main(folder: Path, handler: EqtyDeepAgentsHandler | None) -> Any:
     turns = [
         call("sql_db_list_tables", "list", tool_input=""),
         read("skill", "/skills/query-writing/SKILL.md"),
+        task("ask", "general-purpose", ERRAND),
         call("sql_db_schema", "schema", table_names="albums, artists"),
         call("sql_db_query", "wrong", query=WRONG),
         call("sql_db_query_checker", "check", query=WRONG),
@@ -98,7 +100,9 @@ def main(folder: Path, handler: EqtyDeepAgentsHandler | None) -> Any:
         asks(write("report", "/report.md", REPORT), text="Ada it is."),
         says("Ada, with two."),
     ]
-    model = SharedModel(scripts={"Mend this statement": [says(RIGHT)], QUESTION: script(*turns)})
+    model = SharedModel(
+        scripts={"Mend this statement": [says(RIGHT)], ERRAND: [says("Both.")], QUESTION: script(*turns)}
+    )
     database = folder / "music.db"
     agent = create_deep_agent(
         model=model,
@@ -133,19 +137,20 @@ def test_the_run_ends_as_it_does_without_the_handler(ran: Twice):
 
 
 def test_the_question_and_the_habits_stand_in_the_prompt_of_every_turn(lineage: Lineage):
-    shown = prompts(lineage)
+    shown = prompts(lineage, "LangGraph")
     assert [QUESTION in prompt for prompt in shown].count(False) == 1  # the checker's
-    (system,) = lineage.assets("System_Prompt")
-    assert "Only ever read from the database." in lineage.text(system)
+    (system,) = [cid for cid in lineage.assets("System_Prompt") if "Only ever read" in lineage.text(cid)]
     assert lineage.versions("./AGENTS.md") == {cid_of(HABITS)}
-    given_both = [request for request, _ in lineage.turns() if {system, cid_of(HABITS)} <= set(request.inputs)]
+    given_both = [
+        request for request, _ in lineage.turns("LangGraph") if {system, cid_of(HABITS)} <= set(request.inputs)
+    ]
     assert len(given_both) == len(shown) - 1
 
 
 def test_both_skills_are_assets_of_every_turn_and_the_file_of_one_is_a_rendering(lineage: Lineage):
     skills = {lineage.described(cid)["name"]: cid for cid in lineage.assets("Skill")}
     assert set(skills) == {"query-writing", "schema-exploration"}
-    assert all(set(skills.values()) <= set(node.inputs) for node in lineage.all("model", "graph_node"))
+    assert all(set(skills.values()) <= set(node.inputs) for node in lineage.all("model", "graph_node", lane=""))
     (rendering,) = lineage.renderings("/skills/query-writing/SKILL.md")
     assert lineage.tool("skill").files("read") == {"/skills/query-writing/SKILL.md": rendering}
     assert "Check a query, then run it." in lineage.text(rendering)
@@ -196,6 +201,11 @@ def test_what_the_agent_wrote_is_exact_and_comes_from_the_rows_and_the_question(
     behind = lineage.ancestors(cid_of(REPORT))
     assert set(lineage.tool("right").outputs) & behind
     assert any(QUESTION in str(lineage.payload(cid)) for cid in behind & set(lineage.assets("Dataset")))
+
+
+def test_a_subagent_is_there_although_none_was_given(lineage: Lineage):
+    assert agents(lineage) == {"LangGraph", "general-purpose"}
+    assert "Both." in str(returned(lineage, "ask"))
 
 
 def test_nothing_else_is_a_file_and_there_is_no_plan(lineage: Lineage):
