@@ -101,17 +101,20 @@ class Lineage:
             return cls(json.loads(path.read_bytes()))
 
     @classmethod
-    def of(cls, context: Context, *, conversations: int = 1, unfinished: bool = False, lost: bool = False) -> "Lineage":
-        """Export a context, read it, and hold it to the rules.
+    def of(cls, context: Context, **expected: Any) -> "Lineage":
+        """Export a context, read it, and hold it to the rules; see :meth:`held`."""
+        return cls.exported(context).held(**expected)
+
+    def held(self, *, conversations: int = 1, unfinished: bool = False, lost: bool = False) -> "Lineage":
+        """Hold it to the rules.
 
         ``conversations`` says that several share the context, so that they may count the versions of one path each;
         ``unfinished`` that a run in it never ended, so that what encloses the rest may be missing; ``lost`` that an
         asset could not be stored, so that what a step did to it is said and the asset is not there.
         """
-        lineage = cls.exported(context)
-        broken = list(lineage.broken_rules(conversations=conversations, unfinished=unfinished, lost=lost))
+        broken = list(self.broken_rules(conversations=conversations, unfinished=unfinished, lost=lost))
         assert not broken, "\n".join(broken)
-        return lineage
+        return self
 
     # --- computations
 

@@ -16,6 +16,8 @@ class RemoteAgents:
         self.text = ""
         self.asked: list[str] = []
         self.url = ""
+        self.unavailable = False
+        """Whether it turns every request away."""
 
     def answer(self, text: str) -> None:
         self.status, self.text = "success", text
@@ -44,16 +46,17 @@ class RemoteAgents:
 
 
 @contextmanager
-def remote_agents() -> Iterator[RemoteAgents]:
+def remote_agents(agents: RemoteAgents | None = None) -> Iterator[RemoteAgents]:
     """A server on this machine, for as long as the block lasts."""
-    agents = RemoteAgents()
+    agents = agents or RemoteAgents()
 
     class Handler(BaseHTTPRequestHandler):
         def _answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length") or 0))
-            answer = agents.respond(self.command, self.path.partition("?")[0], json.loads(body or b"{}"))
+            path = self.path.partition("?")[0]
+            answer = {} if agents.unavailable else agents.respond(self.command, path, json.loads(body or b"{}"))
             data = json.dumps(answer).encode()
-            self.send_response(200)
+            self.send_response(503 if agents.unavailable else 200)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(data)))
             self.end_headers()

@@ -1,0 +1,23 @@
+"""What every test that runs agents under a handler stands on: the SDK initialised, and no callback that raised."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from support.agents import errors_of_callbacks
+from support.sdk import initialise
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sdk(tmp_path_factory: pytest.TempPathFactory) -> None:
+    initialise(tmp_path_factory.mktemp("store"))
+
+
+@pytest.fixture(autouse=True)
+def quiet_callbacks(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """No callback may raise, whatever a run does: LangChain would log it and drop what was to be recorded."""
+    caplog.set_level(logging.INFO)
+    yield
+    records = [record for phase in ("setup", "call") for record in caplog.get_records(phase)]
+    assert not errors_of_callbacks(record.getMessage() for record in records)
