@@ -145,7 +145,6 @@ class StateSink(AssetSink):
         """
         drafted = self.run.root.drafted_files
         if (version.path, version.cid) not in drafted:
-            drafted.add((version.path, version.cid))
             kind = "Media" if version.path.rpartition(".")[2].lower() in _MEDIA else "Document"
             description = "A file of the agent's virtual filesystem."
             metadata = {**self.metadata, "file_path": version.path}
@@ -153,6 +152,7 @@ class StateSink(AssetSink):
                 self._drafts.draft_withheld(kind, version.cid, version.path, description, metadata)
             else:
                 self._drafts.draft_known(kind, version.cid, data, version.path, description, metadata)
+            drafted.add((version.path, version.cid))
         return version.cid
 
     def draft_rendering(self, payload: Any, path: str, name: str) -> AssetId:

@@ -56,6 +56,12 @@ class Policy:
         ]
         return [[part for part in _normal(pattern).split("/") if part] for pattern in anywhere]
 
+    @cached_property
+    def hints(self) -> tuple[str, ...] | None:
+        """Small letters of which some stand in every path that fits, or ``None`` if there are none."""
+        pieces = [_longest_piece(pattern) for pattern in self.patterns]
+        return tuple(pieces) if all(piece.isascii() and piece for piece in pieces) else None
+
     def fits(self, path: str) -> bool:
         """Whether the bytes of the file at ``path`` are withheld."""
         known = self._known.get(path)
@@ -87,6 +93,11 @@ def _is_fitting(parts: list[str], pattern: list[str]) -> bool:
     if pattern[0] == "**":
         return any(_is_fitting(parts[at:], pattern[1:]) for at in range(len(parts) + 1))
     return bool(parts) and fnmatchcase(parts[0], pattern[0]) and _is_fitting(parts[1:], pattern[1:])
+
+
+def _longest_piece(pattern: str) -> str:
+    """Return the longest run of letters that a path must have to fit a pattern."""
+    return max(re.split(r"\[[^\]]*\]|[*?/\]]", _normal(pattern)), key=len)
 
 
 def _check(pattern: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -78,6 +78,7 @@ class Memory:
         self._salt = salt
         self._calls: dict[str, Call] = {}
         self._cids: set[AssetId] = set()
+        self._empty: set[AssetId] = set()
         self._numbers: dict[AssetId, int] = {}
         self._results: set[str] = set()
         """Names under which DeepAgents saves the results of these calls if they are large."""
@@ -96,7 +97,9 @@ class Memory:
 
     def withholds(self, path: str, cid: AssetId, data: bytes | None) -> bool:
         """Whether a file's bytes are withheld: for its path, or because they hold what is withheld elsewhere."""
-        if self.policy is None or cid == self._cid_of(b""):
+        if self.policy is None or data == b"" or cid in self._empty:
+            if data == b"":
+                self._empty.add(cid)
             return False
         text = _text_in(data)
         if self.fits(path):
@@ -141,6 +144,11 @@ class Memory:
     def has_calls(self) -> bool:
         """Whether a call that shows or writes a withheld file was asked for."""
         return bool(self._calls)
+
+    @property
+    def names_of_results(self) -> Iterable[str]:
+        """What stands in every payload that carries the result of a withheld call, or a file that holds it."""
+        return ("conversation_history", *self._results, *self._calls)
 
     def call(self, call_id: object) -> Call | None:
         """Return the call of this id, if its result is withheld."""

@@ -12,24 +12,13 @@ import json
 import re
 from typing import Any, Final
 
+from eqty_lineage.deepagents.discretion.glance import is_clean, is_clean_text
 from eqty_lineage.deepagents.discretion.memory import KEY, OF_CONTENT, OF_PATHS, Memory
 from eqty_lineage.deepagents.discretion.names import REDACTED, is_credential, may_stay
 from eqty_lineage.deepagents.filesystem.contents import is_file_data
 
-_HINTS: Final = (
-    "key",
-    "token",
-    "secret",
-    "passw",
-    "pwd",
-    "auth",
-    "bearer",
-    "credential",
-    "passphrase",
-    "jwt",
-    "cookie",
-)
-"""Every name of a credential has one of these in it."""
+_MANY: Final = 24
+"""Values from which a list or mapping is glanced at before it is walked through."""
 _MEMBER: Final = re.compile(r'(?P<name>"[^"\\]*"\s*:\s*)(?:"(?:[^"\\]|\\.)*"?|[^\s,}\]"]+)')
 """A name and its value in JSON text that may break off."""
 _OF_SCHEMAS: Final = frozenset({"default", "const", "enum", "example", "examples"})
@@ -48,15 +37,17 @@ class Discretion:
         """A number that grows when what was refined before may have to be refined again."""
         return len(self.memory.lines)
 
-    def refine(self, payload: Any) -> Any:
-        """Return a payload as it may be stored."""
+    def refine(self, payload: Any, *, glanced: bool = False) -> Any:
+        """Return a payload as it may be stored; ``glanced`` says that what it stands in was found not to be clean."""
         if isinstance(payload, str):
             return self._text(payload)
-        if type(payload) is dict:
-            return self._mapping(payload)
-        if type(payload) is list:
-            return self._list(payload)
-        return payload
+        if type(payload) is not dict and type(payload) is not list:
+            return payload
+        if not glanced and len(payload) >= _MANY:
+            if is_clean(payload, self.memory):
+                return payload
+            glanced = True
+        return self._mapping(payload, glanced) if type(payload) is dict else self._list(payload, glanced)
 
     def refine_schema(self, payload: Any) -> Any:
         """Return the description of a tool: a parameter named like a credential is a name, its default a value."""
@@ -76,16 +67,16 @@ class Discretion:
         self.memory.learn_result(payload)
         return self.memory.mark(payload, path)
 
-    def _list(self, payload: list[Any]) -> list[Any]:
+    def _list(self, payload: list[Any], glanced: bool) -> list[Any]:  # noqa: FBT001
         refined: list[Any] | None = None
         for at, item in enumerate(payload):
-            new = self.refine(item)
+            new = self.refine(item, glanced=glanced)
             if new is not item:
                 refined = list(payload) if refined is None else refined
                 refined[at] = new
         return payload if refined is None else refined
 
-    def _mapping(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def _mapping(self, payload: dict[str, Any], glanced: bool) -> dict[str, Any]:  # noqa: FBT001
         if KEY in payload:
             return payload
         carried = self._carried(payload) if self.memory.policy is not None else {}
@@ -98,7 +89,7 @@ class Discretion:
             elif type(item) is str:
                 new = self._text(item)
             else:
-                new = self.refine(item)
+                new = self.refine(item, glanced=glanced)
             if new is not item:
                 refined = dict(payload) if refined is None else refined
                 refined[key] = new
@@ -166,21 +157,17 @@ class Discretion:
 
     def _json(self, text: str) -> str:
         """Refine JSON text; arguments of a call that broke off are withheld whole, if they name what is withheld."""
-        lowered = text.lower()
-        policy = self.memory.policy
-        hinted = any(hint in lowered for hint in _HINTS)
-        named = policy is not None and any(f'"{key}"' in text for key in OF_PATHS)
-        if not hinted and not named:
+        if is_clean_text(text, self.memory):
             return text
         try:
             payload = json.loads(text)
         except (ValueError, RecursionError):
-            return self._broken(text, policy_applies=named)
+            return self._broken(text)
         refined = self.refine(payload)
         return text if refined is payload else json.dumps(refined)
 
-    def _broken(self, text: str, *, policy_applies: bool) -> str:
-        if policy_applies and any(self.memory.fits(word) for word in text.split('"')):
+    def _broken(self, text: str) -> str:
+        if any(f'"{key}"' in text for key in OF_PATHS) and any(self.memory.fits(word) for word in text.split('"')):
             return json.dumps({KEY: "arguments that could not be read"})
         return _MEMBER.sub(_redacted, text)
 

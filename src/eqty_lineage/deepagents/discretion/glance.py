@@ -1,0 +1,79 @@
+"""Whether a payload can hold anything that must not be stored, told from its names and texts taken together.
+
+To walk through thousands of small values takes longer than to search all of them at once. A glance may be wrong one way
+alone: it never says of what would be changed that nothing is there.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from eqty_lineage.deepagents.discretion.memory import Memory
+from eqty_lineage.deepagents.discretion.names import is_credential
+
+_HINTS: Final = ("key", "token", "secret", "pass", "pwd", "auth", "bearer", "credential", "jwt", "cookie")
+"""Every name of a credential has one of these in it."""
+_NAME: Final = re.compile(r'"([^"\\]*)\\*"(?:\s|\\+[nrt])*:')
+_FOLDED: Final = re.compile(r"\\u(?:212a|017f|fb0[0-6]|00df|1e9e|0130)|[\u212a\u017f\ufb00-\ufb06\u00df\u1e9e\u0130]")
+"""What becomes a Latin letter if case does not count."""
+
+
+def is_clean(payload: Any, memory: Memory) -> bool:
+    """Whether nothing in a payload would be changed."""
+    names, texts = _collected(payload)
+    if any(map(is_credential, names)):
+        return False
+    text = "\n".join(texts)
+    # JSON text is looked at by itself
+    if text[:1] in {"{", "["} or "\n{" in text or "\n[" in text:
+        return False
+    return not may_be_withheld("\n".join((text, *names)), memory)
+
+
+def is_clean_text(text: str, memory: Memory) -> bool:
+    """Whether nothing in JSON text would be changed, but for lines that stand in it as they are."""
+    # a line with a quotation mark stands there in another form
+    disguised = len(memory.lines) > 0 and "\\" in text
+    return not disguised and not _may_name_credentials(text) and not may_be_withheld(text, memory)
+
+
+def _collected(payload: Any) -> tuple[set[str], list[str]]:
+    names: set[str] = set()
+    texts: list[str] = []
+    left = [payload]
+    while left:
+        value = left.pop()
+        if type(value) is dict:
+            names.update(value)
+            value = value.values()
+        for item in value:
+            kind = type(item)
+            if kind is str:
+                texts.append(item)
+            elif kind is dict or kind is list:
+                left.append(item)
+    return names, texts
+
+
+def _may_name_credentials(text: str) -> bool:
+    lowered = text.lower()
+    if not any(hint in lowered for hint in _HINTS):
+        return False
+    # of a name that is escaped, or that breaks off, the letters do not tell
+    return "\\u" in text or text[-1:] not in "}]" or any(map(is_credential, set(_NAME.findall(text))))
+
+
+def may_be_withheld(text: str, memory: Memory) -> bool:
+    """Whether a text may hold what the content policy withholds: a path, the id of a call, or a line."""
+    if memory.policy is None:
+        return False
+    hints = memory.policy.hints
+    lowered = text.lower()
+    if hints is None or any(hint in lowered for hint in hints):
+        return True
+    if ("\\u" in text or not text.isascii()) and _FOLDED.search(text) is not None:
+        return True
+    if memory.has_calls and any(name in text for name in memory.names_of_results):
+        return True
+    return bool(memory.lines.found_in(text))
