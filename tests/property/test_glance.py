@@ -62,6 +62,7 @@ def test_what_is_clean_at_a_glance_is_not_changed(payload: Any, policy: Policy |
 
 
 @given(payload=payloads, policy=policies, seen=st.booleans())
+@example(payload={"to\u212aen": [1]}, policy=None, seen=False)
 @example(payload={"a": 'with "quotes" in it'}, policy=Policy(), seen=True)
 def test_what_is_clean_json_text_at_a_glance_is_not_changed(payload: Any, policy: Policy | None, seen: bool):  # noqa: FBT001
     one = discretion(policy, seen=seen)

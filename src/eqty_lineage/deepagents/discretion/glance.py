@@ -58,10 +58,13 @@ def _collected(payload: Any) -> tuple[set[str], list[str]]:
 
 def _may_name_credentials(text: str) -> bool:
     lowered = text.lower()
+    if "\\u" in text:
+        # of a name that is escaped the letters do not tell
+        return True
     if not any(hint in lowered for hint in _HINTS):
         return False
-    # of a name that is escaped, or that breaks off, the letters do not tell
-    return "\\u" in text or text[-1:] not in "}]" or any(map(is_credential, set(_NAME.findall(text))))
+    # nor of one that breaks off
+    return text[-1:] not in "}]" or any(map(is_credential, set(_NAME.findall(text))))
 
 
 def may_be_withheld(text: str, memory: Memory) -> bool:
