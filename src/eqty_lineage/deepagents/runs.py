@@ -102,6 +102,8 @@ class OpenRun:
     """Whether the caller went away: cancelled, or a stream nobody reads."""
     call: str | None = None
     """The one tool call this node was started for."""
+    calls: list[Mapping[str, Any]] = field(default_factory=list)
+    """The tool calls this node is to run, as far as its input says."""
     ticket: Ticket | None = None
     arguments: Any = None
     tool_call_id: str | None = None

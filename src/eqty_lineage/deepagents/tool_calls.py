@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from eqty_lineage.deepagents import prompts, results
+from eqty_lineage.deepagents import injected, prompts, results
 from eqty_lineage.deepagents.chains import OF_AGENTS
 from eqty_lineage.deepagents.drafting import Frame
 from eqty_lineage.deepagents.endings import Ending
@@ -45,8 +45,9 @@ class ToolCalls(Saving):
         if run is None:
             return
         lane = run.lane
-        run.arguments = inputs
         run.tool_call_id = _call_id(kwargs.get("tool_call_id"), run)
+        inputs = injected.given(inputs, name, run.tool_call_id, () if run.parent is None else run.parent.calls)
+        run.arguments = inputs
         run.owns_state = run.parent is not None and run.parent.owns_state
         call = reconstruction.parse(name, inputs)
         lane.has_file_tools = lane.has_file_tools or name in FILE_TOOLS
