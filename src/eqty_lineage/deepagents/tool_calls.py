@@ -11,9 +11,9 @@ from eqty_lineage.deepagents.chains import OF_AGENTS
 from eqty_lineage.deepagents.drafting import Frame
 from eqty_lineage.deepagents.endings import Ending
 from eqty_lineage.deepagents.facts import Gap, Status, Why
-from eqty_lineage.deepagents.filesystem import reconstruction
+from eqty_lineage.deepagents.filesystem import contents, reconstruction
 from eqty_lineage.deepagents.filesystem.effects import Unknown
-from eqty_lineage.deepagents.filesystem.reconstruction import FILE_TOOLS, Failed
+from eqty_lineage.deepagents.filesystem.reconstruction import FILE_TOOLS, Failed, Unclear
 from eqty_lineage.deepagents.observing import observed
 from eqty_lineage.deepagents.runs import Kind, OpenRun
 from eqty_lineage.deepagents.saving import Saving
@@ -128,11 +128,15 @@ class ToolCalls(Saving):
         if ticket is None:
             return
         files = results.update_in(output).get("files")
-        if isinstance(files, Mapping) and getattr(ticket.call, "path", None) in files and run.owns_state:
-            run.lane.files.abandon(ticket)
-            return
         content = results.content_in(output)
         outcome = reconstruction.outcome_of(ticket.call, content, error=run.status is Status.ERROR)
+        if isinstance(files, Mapping) and getattr(ticket.call, "path", None) in files and run.owns_state:
+            if contents.is_filesystem(files, plain_strings=run.lane.has_file_tools):
+                run.lane.files.abandon(ticket)
+                run.lane.returns_files = True
+                return
+            # no extractor claims files of a form that nobody has seen yet
+            outcome = Unclear()
         self._add_effect(run.lane.files.settle(ticket, outcome, content), ticket.call, frame, content)
 
     @observed
