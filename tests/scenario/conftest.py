@@ -1,24 +1,9 @@
-import logging
 from collections.abc import Iterator
 
 import pytest
 
-from support.agents import errors_of_callbacks
-from support.sdk import initialise, signing
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _sdk(tmp_path_factory: pytest.TempPathFactory) -> None:
-    initialise(tmp_path_factory.mktemp("store"))
-
-
-@pytest.fixture(autouse=True)
-def _quiet_callbacks(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """No callback may raise, whatever a scenario does: LangChain would log it and drop what was to be recorded."""
-    caplog.set_level(logging.INFO)
-    yield
-    records = [record for phase in ("setup", "call") for record in caplog.get_records(phase)]
-    assert not errors_of_callbacks(record.getMessage() for record in records)
+from support.fixtures import _quiet_callbacks, _sdk  # noqa: F401 - what is imported here is a fixture here
+from support.sdk import signing
 
 
 @pytest.fixture
