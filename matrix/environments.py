@@ -84,16 +84,21 @@ def interpreter(version: str) -> str | None:
         Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions").glob(f"{version}.*/bin/python3")
     )
     for candidate in (f"python{version}", "python3", *map(str, kept)):
-        path = shutil.which(candidate)
-        if path is not None and _version_of(path) == version:
-            return path
+        found = _looked_at(candidate)
+        if found is not None and found[0] == version:
+            return found[1]
     return None
 
 
-def _version_of(path: str) -> str | None:
-    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+def _looked_at(candidate: str) -> tuple[str, str] | None:
+    """Return the version of a Python, and where it really is: what is on the PATH may only lead to it."""
+    path = shutil.which(candidate)
+    if path is None:
+        return None
+    code = "import sys; print('%d.%d' % sys.version_info[:2], getattr(sys, '_base_executable', sys.executable))"
     run = subprocess.run([path, "-c", code], capture_output=True, text=True, check=False)
-    return run.stdout.strip() if run.returncode == 0 else None
+    version, _, executable = run.stdout.strip().partition(" ")
+    return (version, executable) if run.returncode == 0 and executable else None
 
 
 def make(environment: Environment, *, any_python: bool = False) -> Path:
@@ -103,7 +108,9 @@ def make(environment: Environment, *, any_python: bool = False) -> Path:
         NotMadeError: Its Python is not on this machine, or pip could not install it.
 
     """
-    base = interpreter(environment.python) or (shutil.which("python3") if any_python else None)
+    base = interpreter(environment.python)
+    if base is None and any_python and (other := _looked_at("python3")) is not None:
+        base = other[1]
     if base is None:
         raise NotMadeError(f"no Python {environment.python} on this machine")
     folder, python = environment.folder, environment.folder / "bin" / "python"

@@ -49,7 +49,6 @@ def test_a_tool_that_asks_for_the_runtime_is_recorded_without_it():
         seen.append(runtime.config["configurable"]["api_key"])
         return what
 
-    look.func.__globals__.update(ToolRuntime=ToolRuntime)
     lineage = record(call("look", "l", what="x"), tools=[look])
     assert seen == [SECRET]
     assert arguments(lineage, "look") == {"what": "x"}

@@ -115,7 +115,6 @@ class Watcher(BaseCallbackHandler):
     def __init__(self) -> None:
         self.starts: dict[str, dict[str, Any]] = {}
         self.ends: list[tuple[str, Any]] = []
-        self.agents: dict[str, set[Any]] = {}
         self.metadata: list[Mapping[str, Any]] = []
         self._open: dict[Any, str] = {}
 

@@ -46,7 +46,7 @@ class ToolCalls(Saving):
             return
         lane = run.lane
         run.tool_call_id = _call_id(kwargs.get("tool_call_id"), run)
-        inputs = injected.given(inputs, name, run.tool_call_id, () if run.parent is None else run.parent.calls)
+        inputs = injected.given(inputs, name, run.tool_call_id, _calls_around(run))
         run.arguments = inputs
         run.owns_state = run.parent is not None and run.parent.owns_state
         call = reconstruction.parse(name, inputs)
@@ -159,6 +159,16 @@ def _task_of(run: OpenRun) -> str | None:
     """Return what names the node that a call is made in, if it was started for one call: all in it is one task."""
     nodes = (around for around in run.ancestors() if around.lane is run.lane and around.call is not None)
     return next((node.urn for node in nodes), None)
+
+
+def _calls_around(run: OpenRun) -> list[Mapping[str, Any]]:
+    """Return the tool calls that the node a tool runs in is to run."""
+    for around in run.ancestors():
+        if around.kind is not Kind.CHAIN or around.lane is not run.lane:
+            break
+        if around.calls:
+            return around.calls
+    return []
 
 
 def _call_id(given: object, run: OpenRun) -> str | None:
