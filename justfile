@@ -65,12 +65,16 @@ deepagents-demo *ARGS: sync
 bench *ARGS: sync
     {{ python }} benchmarks/bench.py "$@"
 
+# the suite tests/releases on old and new releases of DeepAgents; writes docs/compatibility.md (half an hour; --help)
+matrix *ARGS: sync
+    {{ python }} matrix/run.py "$@"
+
 # wheel and sdist into dist/
 build: sync
     {{ python }} -m build --no-isolation
 
 # remove what these recipes made, .venv included (not .eqty_sdk: it holds signing keys)
 clean:
-    rm -rf .venv build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+    rm -rf .venv .matrix build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
     rm -f manifests/*.json
     find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -37,7 +37,7 @@ RECORDING = ("recording", "recording.*")
 # The first pattern that fits a module is its room. A module that no pattern fits fails the test.
 # A folder's own module is `folder.__init__`.
 VALUES = (
-    *("compaction", "offloads", "payloads", "prompts", "references", "results", "transcripts"),
+    *("compaction", "injected", "offloads", "payloads", "prompts", "references", "results", "transcripts"),
     *("endings", "clock", "gaps", "recent", "stats"),
 )
 RUNS = ("runs", "lanes", "agents")
@@ -53,6 +53,7 @@ ROOMS = {
     "recording.sdk": Room(ours=("facts", *RECORDING), others=("eqty_sdk",)),
     "recording.*": Room(ours=("facts", *RECORDING)),
     "clock": Room(),
+    "injected": Room(),
     "endings": Room(),
     "gaps": Room(ours=("facts",)),
     "recent": Room(),

@@ -1,4 +1,7 @@
-"""Deep agents whose model follows a script, and running them under a handler."""
+"""Deep agents whose model follows a script, and running them under a handler.
+
+Only :func:`agent` and a planning :func:`subagent` need DeepAgents: the rest also serves where it is not installed.
+"""
 
 import asyncio
 import json
@@ -6,9 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from deepagents import create_deep_agent
 from eqty_sdk.context import graph_context
-from langchain.agents.middleware import TodoListMiddleware
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
@@ -68,10 +69,12 @@ def agent(
     *turns: dict[str, Any] | AIMessage, plan: bool = False, middleware: Sequence[Any] = (), **options: Any
 ) -> Any:
     """A deep agent that follows a script; with ``plan`` it has ``write_todos``."""
+    from deepagents import create_deep_agent  # noqa: PLC0415 - the one function that needs it
+
     options.setdefault("model", model(*script(*turns)))
     options.setdefault("name", "researcher")
     options.setdefault("system_prompt", "You are a researcher.")
-    planning = [TodoListMiddleware()] if plan else []
+    planning = _planning() if plan else []
     return create_deep_agent(middleware=[*planning, *middleware], **options)
 
 
@@ -79,7 +82,7 @@ def subagent(
     name: str, *turns: dict[str, Any] | AIMessage, plan: bool = False, middleware: Sequence[Any] = (), **options: Any
 ) -> Any:
     """The specification of a subagent that follows a script of its own."""
-    planning = [TodoListMiddleware()] if plan else []
+    planning = _planning() if plan else []
     return {
         "name": name,
         "description": f"Helps as {name}.",
@@ -88,6 +91,12 @@ def subagent(
         "middleware": [*planning, *middleware],
         **options,
     }
+
+
+def _planning() -> list[Any]:
+    from langchain.agents.middleware import TodoListMiddleware  # noqa: PLC0415 - the one function that needs it
+
+    return [TodoListMiddleware()]
 
 
 def write(call_id: str, path: str, content: str) -> dict[str, Any]:

@@ -77,3 +77,16 @@ def test_messages_are_counted_as_far_as_that_can_be_told():
     assert compaction.count_after({"messages": [ALL, AIMessage("a")]}, 3) is None
     assert compaction.count_after({"messages": [AIMessage("a")]}, None) is None
     assert compaction.count_after(None, 3) == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("words", "words"),
+        ([{"type": "text", "text": "two "}, "words", {"type": "image", "url": "x"}, {"type": "text"}], "two words"),
+        ([], ""),
+    ],
+)
+def test_the_text_of_a_message_is_that_of_its_blocks(content: Any, text: str):
+    assert compaction.text_in(AIMessage(content)) == text == str(AIMessage(content).text)
+    assert compaction.text_in(None) == ""

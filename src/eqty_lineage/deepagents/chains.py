@@ -47,7 +47,9 @@ class Chains(Saving):
             return
         if not run.is_whole:
             self._enter_node(run, inputs)
+        inputs = results.without_context(inputs)
         run.call = results.only_call(inputs)
+        run.calls = results.calls_for(inputs)
         run.occurrence = _occurrence(run, run.call)
         # a root is announced to every class between; what is nested is the base's logic alone
         start = super().on_chain_start if run.parent is None else self.nested_chain_start

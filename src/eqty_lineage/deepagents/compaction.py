@@ -64,9 +64,17 @@ def is_summary(message: Any) -> bool:
 
 def summary_in(message: BaseMessage) -> str:
     """Return the summary that a message of a prompt wraps (deepagents 0.7.32; langchain up to 1.2)."""
-    text = str(message.text)
+    text = text_in(message)
     wrapped = _WRAPPED.search(text)
     return wrapped["summary"] if wrapped is not None else text.removeprefix(_OLD_SUMMARY)
+
+
+def text_in(message: object) -> str:
+    """Return the text of a message. Its ``text`` is missing in langchain-core 0.3.0 and a method later in 0.3."""
+    content = getattr(message, "content", None)
+    blocks = content if isinstance(content, list) else [content]
+    texts = [block.get("text") if isinstance(block, Mapping) else block for block in blocks]
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def is_summary_call(metadata: Mapping[str, Any], node: str) -> bool:

@@ -57,6 +57,7 @@ class Why(StrEnum):
     MISMATCH = "the result contradicts what the arguments would do"
     LINE_ENDINGS = "the backend may rewrite line endings"
     UNCLEAR = "the result is not a known form of success"
+    NOT_SHOWN = "a file was said to be saved, and the agent's state does not show it"
     FAILED = "a failed change may have left the file half-written"
     SHELL = "a shell may have changed any file"
     FOREIGN = "a tool that is not DeepAgents' own may have changed a file it was told of"

@@ -93,6 +93,8 @@ class Lane:
         """Whether a tool call that a model turn asked for has run: the sign of an agent where no name is given."""
         self.has_file_tools = False
         """Whether a file tool was called: then a ``files`` of plain strings (0.0.x) is a filesystem too."""
+        self.returns_files = False
+        """Whether a file tool returned what it wrote, as the state's backend has them do up to 0.4.12."""
         self.named: str | None = None
         """The ``lc_agent_name`` that this agent's runs carry."""
         self.owner: UUID | None = None
@@ -174,6 +176,7 @@ class Conversation:
             label = f"{caller.label}/{agent}[{call}]" if call else f"{caller.label}/{agent}"
             lane = Lane(key, agent, label, caller.files.fork(same_backend=same_backend), caller)
             lane.has_file_tools = caller.has_file_tools
+            lane.returns_files = caller.returns_files
             self.lanes[key] = lane
         lane.running = True
         return lane

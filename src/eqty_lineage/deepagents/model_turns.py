@@ -112,7 +112,7 @@ class ModelTurns(Saving):
     @staticmethod
     def _note_summary(run: OpenRun, message: Any, answer: AssetId) -> None:
         """Remember the answer of a model that was to sum up the talk: later prompts will show it."""
-        text = str(getattr(message, "text", ""))
+        text = compaction.text_in(message)
         if text.strip() and "purpose" in run.notes:
             run.lane.summaries[prompts.mark_of_summary(text)] = answer
 

@@ -35,6 +35,8 @@ class Saved:
     path: str
     text: str | None = field(default=None, repr=False)
     said: Any = field(default=None, repr=False)
+    is_history: bool = False
+    """Whether it is what a compaction dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def history_in(outputs: Any) -> Saved | None:
         return None
     path = event.get("file_path")
     return (
-        Saved(path, said={"history": path, "cutoff": event.get("cutoff_index")})
+        Saved(path, said={"history": path, "cutoff": event.get("cutoff_index")}, is_history=True)
         if isinstance(path, str) and path
         else None
     )

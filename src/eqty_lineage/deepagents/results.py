@@ -45,6 +45,27 @@ def updates_in(output: Any) -> list[Mapping[str, Any]]:
     return [update for update in updates if update]
 
 
+def without_context(inputs: Any) -> Any:
+    """Return what a ``tools`` node was started with, without the agent's state that langgraph 1.0 sends along.
+
+    That state is the one the nodes before it left; later releases send the call alone.
+    """
+    if isinstance(inputs, Mapping) and inputs.get("__type") == "tool_call_with_context":
+        return [inputs.get("tool_call")]
+    return inputs
+
+
+def calls_for(inputs: Any) -> list[Mapping[str, Any]]:
+    """Return the tool calls that a node is to run: those it was started with, or the last ones its state asks for."""
+    listed = inputs
+    if isinstance(inputs, Mapping):
+        messages = inputs.get("messages")
+        last = messages[-1] if isinstance(messages, list) and messages else None
+        listed = getattr(last, "tool_calls", None)
+    calls = listed if isinstance(listed, list) else []
+    return [call for call in calls if isinstance(call, Mapping) and isinstance(call.get("args"), Mapping)]
+
+
 def only_call(inputs: Any) -> str | None:
     """Return the id of the tool call that a ``tools`` node was started for, if it was started for one."""
     if isinstance(inputs, list) and len(inputs) == 1 and isinstance(inputs[0], Mapping):

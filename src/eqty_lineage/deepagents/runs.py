@@ -103,6 +103,8 @@ class OpenRun:
     """Whether the caller went away: cancelled, or a stream nobody reads."""
     call: str | None = None
     """The one tool call this node was started for."""
+    calls: list[Mapping[str, Any]] = field(default_factory=list)
+    """The tool calls this node is to run, as far as its input says."""
     withheld: Call | None = None
     """This tool call, if its result may show a withheld file."""
     ticket: Ticket | None = None

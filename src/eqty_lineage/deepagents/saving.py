@@ -14,7 +14,17 @@ from typing import Any
 
 from eqty_lineage.deepagents import compaction, file_effects, offloads
 from eqty_lineage.deepagents.drafting import Frame, ids
-from eqty_lineage.deepagents.facts import AssetId, Computation, Evidence, FileUse, Role, Version, files_metadata
+from eqty_lineage.deepagents.facts import (
+    AssetId,
+    Computation,
+    Evidence,
+    FileUse,
+    Gap,
+    Role,
+    Version,
+    Why,
+    files_metadata,
+)
 from eqty_lineage.deepagents.filesystem import renderings
 from eqty_lineage.deepagents.filesystem.effects import Effect
 from eqty_lineage.deepagents.filesystem.paths import VirtualPath, is_removed_by
@@ -150,7 +160,12 @@ class Saving(Observer):
             for saved in withheld.expected:
                 if saved.path not in withheld.spoiled:
                     uses += _shown(saved, withheld, lane.fresh)
-                if not any(use.path == saved.path for use in uses):
+                if any(use.path == saved.path for use in uses):
+                    continue
+                if lane.returns_files and saved.is_history:
+                    # such a backend has no way to write outside a tool: what it returned was lost (0.4.12)
+                    self.note_gap(run.root, Gap(Why.NOT_SHOWN, saved.path, lane.label))
+                else:
                     cid = self._draft_said(saved, lane)
                     uses.append(FileUse(saved.path, cid, None, Role.WROTE, Evidence.RENDERING))
             shown = [replace(use, cid=self.memory.entity(use.cid)) for use in uses]

@@ -6,14 +6,14 @@ import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from eqty_lineage.deepagents import prompts, results
+from eqty_lineage.deepagents import injected, prompts, results
 from eqty_lineage.deepagents.chains import OF_AGENTS
 from eqty_lineage.deepagents.drafting import Frame
 from eqty_lineage.deepagents.endings import Ending
 from eqty_lineage.deepagents.facts import Gap, Status, Why
-from eqty_lineage.deepagents.filesystem import reconstruction
+from eqty_lineage.deepagents.filesystem import contents, reconstruction
 from eqty_lineage.deepagents.filesystem.effects import Unknown
-from eqty_lineage.deepagents.filesystem.reconstruction import FILE_TOOLS, Failed
+from eqty_lineage.deepagents.filesystem.reconstruction import FILE_TOOLS, Failed, Unclear
 from eqty_lineage.deepagents.observing import observed
 from eqty_lineage.deepagents.runs import Kind, OpenRun
 from eqty_lineage.deepagents.saving import Saving
@@ -45,8 +45,9 @@ class ToolCalls(Saving):
         if run is None:
             return
         lane = run.lane
-        run.arguments = inputs
         run.tool_call_id = _call_id(kwargs.get("tool_call_id"), run)
+        inputs = injected.given(inputs, name, run.tool_call_id, _calls_around(run))
+        run.arguments = inputs
         run.owns_state = run.parent is not None and run.parent.owns_state
         run.withheld = run.root.conversation.discretion.memory.meet(name, inputs, run.tool_call_id)
         call = reconstruction.parse(name, inputs)
@@ -130,11 +131,15 @@ class ToolCalls(Saving):
         if ticket is None:
             return
         files = results.update_in(output).get("files")
-        if isinstance(files, Mapping) and getattr(ticket.call, "path", None) in files and run.owns_state:
-            run.lane.files.abandon(ticket)
-            return
         content = results.content_in(output)
         outcome = reconstruction.outcome_of(ticket.call, content, error=run.status is Status.ERROR)
+        if isinstance(files, Mapping) and getattr(ticket.call, "path", None) in files and run.owns_state:
+            if contents.is_filesystem(files, plain_strings=run.lane.has_file_tools):
+                run.lane.files.abandon(ticket)
+                run.lane.returns_files = True
+                return
+            # no extractor claims files of a form that nobody has seen yet
+            outcome = Unclear()
         self._add_effect(run.lane.files.settle(ticket, outcome, content), ticket.call, frame, content)
 
     @observed
@@ -157,6 +162,16 @@ def _task_of(run: OpenRun) -> str | None:
     """Return what names the node that a call is made in, if it was started for one call: all in it is one task."""
     nodes = (around for around in run.ancestors() if around.lane is run.lane and around.call is not None)
     return next((node.urn for node in nodes), None)
+
+
+def _calls_around(run: OpenRun) -> list[Mapping[str, Any]]:
+    """Return the tool calls that the node a tool runs in is to run."""
+    for around in run.ancestors():
+        if around.kind is not Kind.CHAIN or around.lane is not run.lane:
+            break
+        if around.calls:
+            return around.calls
+    return []
 
 
 def _call_id(given: object, run: OpenRun) -> str | None:

@@ -41,13 +41,15 @@ class Discretion:
         """Return a payload as it may be stored; ``glanced`` says that what it stands in was found not to be clean."""
         if isinstance(payload, str):
             return self._text(payload)
-        if type(payload) is not dict and type(payload) is not list:
+        kind = type(payload)
+        if kind is not dict and kind is not list:
             return payload
         if not glanced and len(payload) >= _MANY:
             if is_clean(payload, self.memory):
                 return payload
             glanced = True
-        return self._mapping(payload, glanced) if type(payload) is dict else self._list(payload, glanced)
+        refined: Any = self._mapping(payload, glanced) if kind is dict else self._list(payload, glanced)
+        return refined
 
     def refine_schema(self, payload: Any) -> Any:
         """Return the description of a tool: a parameter named like a credential is a name, its default a value."""
