@@ -45,7 +45,8 @@ STATE = ("sinks", "file_effects", "extractors", "given")
 
 ROOMS = {
     "__init__": Room(
-        ours=("handler", "extractors", "given", "references", "recording.sdk", "recording.journal"), base="public"
+        ours=("handler", "extractors", "given", "references", "recording.sdk", "recording.journal", "discretion.globs"),
+        base="public",
     ),
     "facts": Room(ours=FILES, pure=True),
     "filesystem.*": Room(ours=FILES, pure=True),

@@ -7,6 +7,7 @@ from pathlib import Path
 import eqty_lineage.deepagents
 
 PUBLIC = {
+    "DEFAULT_CONTENT_POLICY",
     "AssetSink",
     "AsyncTaskExtractor",
     "ConfigurationError",

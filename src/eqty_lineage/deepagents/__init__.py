@@ -9,6 +9,7 @@ from eqty_lineage.langchain import (
     eqty_tool,
 )
 
+from eqty_lineage.deepagents.discretion.globs import DEFAULT as DEFAULT_CONTENT_POLICY
 from eqty_lineage.deepagents.extractors import TodoListExtractor, VirtualFileExtractor
 from eqty_lineage.deepagents.given import AsyncTaskExtractor, MemoryExtractor, SkillExtractor
 from eqty_lineage.deepagents.handler import EqtyDeepAgentsHandler
@@ -17,6 +18,7 @@ from eqty_lineage.deepagents.recording.sdk import ConfigurationError
 from eqty_lineage.deepagents.references import NotExpandableError, expand
 
 __all__ = [
+    "DEFAULT_CONTENT_POLICY",
     "UNCLAIMED",
     "AssetSink",
     "AsyncTaskExtractor",

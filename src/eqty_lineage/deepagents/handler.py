@@ -30,9 +30,13 @@ class EqtyDeepAgentsHandler(Chains, ModelTurns, ToolCalls, Retrievals):
             :func:`~eqty_lineage.deepagents.recover` can store what a killed process had not.
         progress: Show a line on standard error while the end of a run waits longer than a second; by default where
             that is a terminal.
+        content_policy: Glob patterns of the files whose bytes are withheld from the record, see
+            :class:`eqty_lineage.deepagents.discretion.globs.Policy`; ``None`` for no files.
+        identity: ``"content"`` (default) records the true CID of withheld bytes, ``"hidden"`` a number in its place,
+            because a CID confirms a guess of a short secret.
 
     Raises:
-        ConfigurationError: No active signer, an unknown ``recording``, or ``journal=True`` where it cannot be told
-            where the SDK's store is.
+        ConfigurationError: No active signer, an unknown ``recording`` or ``identity``, a malformed ``content_policy``,
+            or ``journal=True`` where it cannot be told where the SDK's store is.
 
     """

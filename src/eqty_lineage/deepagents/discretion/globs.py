@@ -15,7 +15,8 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Final
 
-DEFAULT: Final = (".env*", "*.pem", "*.key", "id_rsa*", "id_ed25519*", "**/.ssh/**", "*credentials*")
+DEFAULT: Final[tuple[str, ...]] = (".env*", "*.pem", "*.key", "id_rsa*", "id_ed25519*", "**/.ssh/**", "*credentials*")
+"""The files whose bytes are withheld unless a policy of one's own says otherwise."""
 _LONGEST_PATH: Final = 4_096
 """Characters; what is longer is no path."""
 _REMEMBERED: Final = 4_096
