@@ -69,6 +69,10 @@ bench *ARGS: sync
 matrix *ARGS: sync
     {{ python }} matrix/run.py "$@"
 
+# what redaction and a content policy cost a callback
+bench-discretion: sync
+    {{ python }} benchmarks/discretion.py
+
 # wheel and sdist into dist/
 build: sync
     {{ python }} -m build --no-isolation

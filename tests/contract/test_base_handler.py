@@ -18,6 +18,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from eqty_lineage.deepagents import EqtyDeepAgentsHandler, base
+from eqty_lineage.deepagents.discretion.names import REDACTED, is_credential
 
 OVERRIDDEN = {
     "_activate_thread_context": "(self, metadata, agent_name=None)",
@@ -299,3 +300,16 @@ def test_what_the_caller_configured_goes_through_the_class_hooks(method: str, mo
 def test_credentials_are_redacted_by_name_anywhere():
     redacted = EqtyCallbackHandler._redact({"a": [{"api_key": "x", "max_tokens": 7}], "Authorization": "y"})
     assert redacted == {"a": [{"api_key": "[redacted]", "max_tokens": 7}], "Authorization": "[redacted]"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *EqtyCallbackHandler._SECRET_PARAM_WORDS,
+        *EqtyCallbackHandler._SECRET_PARAM_STEMS,
+        *("X-Api-Key", "client_secret", "authorization", "passwords", "max_tokens", "author", "temperature"),
+    ],
+)
+def test_what_the_base_handler_takes_for_a_credential_is_one_here_too(name: str):
+    assert is_credential(name) >= EqtyCallbackHandler._is_secret_param(name)
+    assert EqtyCallbackHandler._redact("x", "api_key") == REDACTED

@@ -28,14 +28,17 @@ def is_clean(payload: Any, memory: Memory) -> bool:
     # JSON text is looked at by itself
     if text[:1] in {"{", "["} or "\n{" in text or "\n[" in text:
         return False
-    return not may_be_withheld("\n".join((text, *names)), memory)
+    text = "\n".join((text, *names))
+    return not _may_be_withheld(text, text.lower(), memory)
 
 
 def is_clean_text(text: str, memory: Memory) -> bool:
     """Whether nothing in JSON text would be changed, but for lines that stand in it as they are."""
     # a line with a quotation mark stands there in another form
-    disguised = len(memory.lines) > 0 and "\\" in text
-    return not disguised and not _may_name_credentials(text) and not may_be_withheld(text, memory)
+    if len(memory.lines) and "\\" in text:
+        return False
+    lowered = text.lower()
+    return not _may_name_credentials(text, lowered) and not _may_be_withheld(text, lowered, memory)
 
 
 def _collected(payload: Any) -> tuple[set[str], list[str]]:
@@ -56,8 +59,7 @@ def _collected(payload: Any) -> tuple[set[str], list[str]]:
     return names, texts
 
 
-def _may_name_credentials(text: str) -> bool:
-    lowered = text.lower()
+def _may_name_credentials(text: str, lowered: str) -> bool:
     if "\\u" in text:
         # of a name that is escaped the letters do not tell
         return True
@@ -67,12 +69,11 @@ def _may_name_credentials(text: str) -> bool:
     return text[-1:] not in "}]" or any(map(is_credential, set(_NAME.findall(text))))
 
 
-def may_be_withheld(text: str, memory: Memory) -> bool:
+def _may_be_withheld(text: str, lowered: str, memory: Memory) -> bool:
     """Whether a text may hold what the content policy withholds: a path, the id of a call, or a line."""
     if memory.policy is None:
         return False
     hints = memory.policy.hints
-    lowered = text.lower()
     if hints is None or any(hint in lowered for hint in hints):
         return True
     if ("\\u" in text or not text.isascii()) and _FOLDED.search(text) is not None:
