@@ -77,6 +77,9 @@ class Why(StrEnum):
     REMOTE = "what a remote agent does is not seen here"
     SELF_INPUT = "an asset stood on both sides of one computation"
     EXTRACTOR = "an extractor failed"
+    WITNESS_FAILED = "the witness failed, or what it returned is no answer"
+    WITNESS_SLOW = "the witness did not answer in time"
+    WITNESS_CONTRADICTS = "the witness shows what the call cannot have left or read"
 
 
 @dataclass(frozen=True, slots=True)

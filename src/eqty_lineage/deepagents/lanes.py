@@ -15,6 +15,7 @@ from eqty_lineage.deepagents.facts import AssetId, PlanRevision, Version
 from eqty_lineage.deepagents.filesystem.effects import CidOf
 from eqty_lineage.deepagents.filesystem.outside import SharedFiles
 from eqty_lineage.deepagents.filesystem.versions import LaneFiles
+from eqty_lineage.deepagents.filesystem.watched import WatchedFiles
 from eqty_lineage.deepagents.recent import Recent
 from eqty_lineage.deepagents.transcripts import Transcript
 
@@ -141,9 +142,9 @@ class Lane:
 class Conversation:
     """What the turns of one conversation share."""
 
-    def __init__(self, cid_of: CidOf) -> None:
-        """Start with the root agent's lane alone."""
-        self._shared = SharedFiles(cid_of)
+    def __init__(self, cid_of: CidOf, *, witnessed: bool = False) -> None:
+        """Start with the root agent's lane alone; ``witnessed`` if there is somebody to ask what its files hold."""
+        self._shared = WatchedFiles(cid_of) if witnessed else SharedFiles(cid_of)
         self.lanes: dict[str, Lane] = {ROOT_LANE: Lane(ROOT_LANE, "", "", LaneFiles(self._shared, cid_of))}
         self.registered: Recent[Any, Recent[bytes, None]] = Recent(CONTEXTS)
         """By context: what lasts from run to run and need not be registered again."""

@@ -27,6 +27,7 @@ from eqty_lineage.deepagents.recording.recorder import QUEUE_SIZE
 from eqty_lineage.deepagents.recording.sdk import MOST_THREADS
 from eqty_lineage.deepagents.runs import Kind, OpenRun, OpenRuns, Root
 from eqty_lineage.deepagents.sinks import Place
+from eqty_lineage.deepagents.witnessing import TIMEOUT, Witness
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -48,6 +49,9 @@ def observed(method: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(method)
     def callback(self: Observer, *args: object, **kwargs: object) -> None:
         if self._disabled or self._closed or process.is_over():
+            return
+        if self._witness is not None and self._witness.is_asked_here():
+            # what a witness does is no part of the run, and the lock is held by the callback that asked it
             return
         began = time.perf_counter()
         self._local.inside = True
@@ -84,8 +88,11 @@ class Observer(Queueing):
         inline_messages: bool = False,
         journal: bool | str | os.PathLike[str] = False,
         progress: bool | None = None,
+        witness: object = None,
+        witness_timeout: float = TIMEOUT,
     ) -> None:
         """Check the configuration, then set up."""
+        self._witness = Witness.of(witness, witness_timeout)
         options = Options(recording, wait, flush_timeout, queue_size, inline_messages, journal, progress)
         self._prepare_queue(options)
         self._disabled = os.environ.get(DISABLED) == "1" or process.is_orphan()
@@ -100,7 +107,7 @@ class Observer(Queueing):
             return
         sdk.require_signer()
         super().__init__(verbose, integrity_service_url=integrity_service_url)
-        self._own = Conversation(sdk.cid_of)
+        self._own = self._conversation()
         for kind in (SkillExtractor, MemoryExtractor, AsyncTaskExtractor, TodoListExtractor, VirtualFileExtractor):
             self.add_extractor(kind())
         sdk.warn_once_if_contents_are_not_stored()
@@ -153,19 +160,22 @@ class Observer(Queueing):
             self._warned = True
             logger.warning(_OVERLAP, at_once)
 
+    def _conversation(self) -> Conversation:
+        return Conversation(sdk.cid_of, witnessed=self._witness is not None)
+
     def _start_root(self, run_id: UUID, name: str, metadata: Mapping[str, Any]) -> tuple[Root, Lane]:
         thread = metadata.get("thread_id")
         thread = None if thread is None else str(thread)
         if thread is not None:
-            conversation = self._conversations.setdefault(thread, Conversation(sdk.cid_of))
+            conversation = self._conversations.setdefault(thread, self._conversation())
             if conversation.open_runs:
                 # two runs of one thread at once: neither sees what the other does until it is done
-                conversation = Conversation(sdk.cid_of)
+                conversation = self._conversation()
         elif self._own.open_runs == 0:
             conversation = self._own
         else:
             # runs at the same time without a thread id: whatever one does is not known to the other
-            conversation = Conversation(sdk.cid_of)
+            conversation = self._conversation()
         agent = agents.name_in(metadata) or name
         target = self.target_for(thread, agent)
         if thread is not None:

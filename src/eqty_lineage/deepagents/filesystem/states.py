@@ -107,7 +107,12 @@ class StateFiles:
         return effect if returned is None else Unchanged(effect.version)
 
     def _put(
-        self, path: str, content: Content, ticket: Ticket, evidence: Evidence, source: object = None
+        self,
+        path: str,
+        content: Content,
+        ticket: Ticket,
+        evidence: Evidence,
+        source: object = None,
     ) -> Wrote | Unchanged:
         held = ticket.view.get(path)
         cid = self.cid_of(content.data)
@@ -115,7 +120,10 @@ class StateFiles:
         for known in (pending.known if pending else None, held):
             if known is not None and known.version.cid == cid:
                 return Unchanged(known.version)
-        version = self._ordinals.mint(path, cid, evidence)
+        return self._put_version(self._ordinals.mint(path, cid, evidence), content, ticket, source)
+
+    def _put_version(self, version: Version, content: Content, ticket: Ticket, source: object = None) -> Wrote:
+        path, held = version.path, ticket.view.get(version.path)
         known = Known(version, content.text, content.text if source is None else source)
         self._pending[path] = Pending(known, ticket.step, ticket.contested, self.shared.stamp(path), ticket.task)
         return Wrote(version, None if held is None else held.version, content.data)
