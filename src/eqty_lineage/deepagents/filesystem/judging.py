@@ -87,6 +87,13 @@ def can_leave(call: Edit, base: str, outcome: Succeeded, text: str) -> bool:
     )
 
 
+def may_have_left(call: Edit, outcome: Succeeded, text: str | None) -> bool:
+    """Whether an edit that succeeded on anything at all can have left ``text``: it has the new text often enough."""
+    if text is None:
+        return False
+    return not call.new or edits.with_one_ending(text).count(edits.with_one_ending(call.new)) >= (outcome.count or 1)
+
+
 def undone(call: Edit, outcome: Succeeded, text: str) -> str | None:
     """Return the only text that an edit can have been made in that left ``text``, or ``None`` if others are possible.
 

@@ -119,7 +119,12 @@ class LaneFiles(StateFiles):
     def _keeps(self, call: FileCall) -> bool:
         if self.shared.mounted or isinstance(call, Execute | Search | Foreign):
             return False
-        return self.in_state and call.path not in self.shared.paths
+        return (self.in_state or self.is_bare) and call.path not in self.shared.paths
+
+    def show_none(self, step: int | None) -> None:
+        """Note that a state has no files, if a witness needs to know what is not in the state."""
+        if isinstance(self.shared, WatchedFiles):
+            self.adopt_none(step)
 
     # --- what a witness is asked
 
@@ -201,7 +206,7 @@ class LaneFiles(StateFiles):
             self.shared.paths.add(call.path)
         if not ticket.in_state or call.path in seen.keys() & self.shared.paths:
             self.shared.count_on(call.path, self._ordinals)
-            if not self.in_state:
+            if not self.in_state and not self.is_bare:
                 self._unseen.add(call.path)
             return self._settle_shared(ticket, outcome, content, seen)
         if isinstance(call, Read):
@@ -218,17 +223,23 @@ class LaneFiles(StateFiles):
             # a failed call leaves state as it was; where the path is outside after all, nothing is known of it
             self.shared.forget(call.path, below=isinstance(call, Delete))
             return Unknown(Why.UNCLEAR) if isinstance(outcome, Unclear) else Nothing()
-        data = seen.get(call.path)
         if isinstance(call, Delete):
             removed = self._settle_delete(call, ticket)
-            return (
-                self.shared.seen_after_delete(removed, ticket, seen)
-                if isinstance(self.shared, WatchedFiles)
-                else removed
-            )
-        if isinstance(call, Write) and isinstance(self.shared, WatchedFiles) and data is not None:
-            return self._settle_seen(call, ticket, outcome, self.shared, data)
-        return self._settle_told(call, ticket, outcome)
+            shared = self.shared
+            return shared.seen_after_delete(removed, ticket, seen) if isinstance(shared, WatchedFiles) else removed
+        if not isinstance(self.shared, WatchedFiles):
+            return self._settle_told(call, ticket, outcome)
+        # what a witness showed of it as the call began, it may not be any more
+        self.shared.forget(call.path)
+        # where it is not known yet that a file is outside, lanes that know it count its versions together already
+        self.shared.count_for(call.path, self._ordinals)
+        data = seen.get(call.path)
+        if isinstance(call, Write) and data is not None:
+            effect = self._settle_seen(call, ticket, outcome, self.shared, data)
+        else:
+            effect = self._settle_told(call, ticket, outcome)
+        self.shared.count_on(call.path, self._ordinals)
+        return effect
 
     def _settle_told(self, call: Write | Edit, ticket: Ticket, outcome: Succeeded) -> Told:
         content = written(call, ticket.held, outcome, contested=False, endings_kept=True)
@@ -244,9 +255,8 @@ class LaneFiles(StateFiles):
     ) -> Effect:
         """Return what a write did that may have been to the state, where a witness sees a file of that path."""
         text = contents.from_text(call.text)
-        shared.count_for(call.path, self._ordinals)
         if isinstance(text, Content) and text.data == data:
-            version = shared.claimed(ticket, self.cid_of(data))
+            version = shared.claimed(ticket, call.path, data)
             if version is not None:
                 return self._put_version(version, text, ticket)
             return self._put(call.path, text, ticket, Evidence.WITNESSED)
@@ -265,7 +275,7 @@ class LaneFiles(StateFiles):
         found = []
         for path, lines in searches.lines_in(content).items():
             if isinstance(self.shared, WatchedFiles) and path in seen:
-                disturbed = ticket.contested or self.shared.is_disturbed(path)
+                disturbed = ticket.contested or self.shared.is_disturbed(path, ticket.within)
                 version = None if disturbed else self.shared.found(path, seen[path], lines)
                 if version is not None:
                     found.append(version)

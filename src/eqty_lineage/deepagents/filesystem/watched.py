@@ -171,11 +171,16 @@ class WatchedFiles(SharedFiles):
             return self.settle(ticket, outcome, content)
         if data is None or not self._can_show(path, data, content):
             told = self.settle(ticket, outcome, content)
+            if contested:
+                return told
             self.forget(path)
-            return told if contested or (data is None and path not in self.paths) else Witnessed((), told, (path,))
-        cid = self._cid_of(data)
-        known = self._met(ticket, cid, ticket.held) or self._sighted(path, data)
-        self._keep(known, ticket)
+            return told if data is None and path not in self.paths else Witnessed((), told, (path,))
+        known = self._met(ticket, path, data, ticket.held) or self._sighted(path, data)
+        if self.is_disturbed(path, ticket.within):
+            for other in self.calls_of(path):
+                other.written_meanwhile.append(known)
+        else:
+            self.hold(known, contested=False)
         return Witnessed(((known.version, Role.READ),))
 
     def _can_show(self, path: str, data: bytes, content: object) -> bool:
@@ -202,9 +207,11 @@ class WatchedFiles(SharedFiles):
         base = None if held is None else held.text
         if data is not None and text is not None and base is not None and judging.can_leave(call, base, outcome, text):
             return self._left(path, ticket, data)
-        if data is None or path in ticket.before:
+        if data is None or path in ticket.before or not judging.may_have_left(call, outcome, text):
             uses = self._contradicted(path, ticket, data).uses
             return Witnessed(uses, Edited(call, outcome.count, Why.WITNESS_CONTRADICTS, None))
+        if path not in self.paths:
+            return self.settle(ticket, outcome, None)
         self.forget(path)
         base = None if text is None else judging.undone(call, outcome, text)
         content = contents.from_text(base) if base is not None else None
@@ -216,13 +223,11 @@ class WatchedFiles(SharedFiles):
 
     def _left(self, path: str, ticket: Ticket, data: bytes) -> Witnessed:
         """Return that a write or edit left just this."""
-        cid = self._cid_of(data)
         held = None if ticket.contested else self._current.get(path)
-        if held is not None and held.version.cid == cid:
-            self._note(path, data)
+        if held is not None and self._is(held, path, data):
             return Witnessed(((held.version, Role.PRESENT),))
-        version = self.claimed(ticket, cid)
-        known = self._known(path, data) if version is None else Known(version, text_of(data), data)
+        version = self.claimed(ticket, path, data)
+        known = self._next(path, data) if version is None else Known(version, text_of(data), data)
         self._keep(known, ticket)
         replaced = () if held is None else ((held.version, Role.REPLACED),)
         return Witnessed((*replaced, (known.version, Role.WROTE)))
@@ -234,29 +239,26 @@ class WatchedFiles(SharedFiles):
             self._is_gone(path)
         elif path in self.paths:
             was = ticket.before.get(path)
-            known = was if was is not None and self._holds(was, path, data) else self._sighted(path, data)
+            known = was if was is not None and self._is(was, path, data) else self._sighted(path, data)
             uses = ((known.version, Role.PRESENT),)
         self.forget(path)
         return Witnessed(uses, Nothing(), (path,))
 
     def seen_beside(self, told: Told, path: str, ticket: Ticket, data: bytes) -> Effect:
         """Return what a call did that others disturbed, with what it found the file to hold in the end."""
-        cid = self._cid_of(data)
-        known = self._met(ticket, cid)
+        known = self._met(ticket, path, data)
         if known is None:
             if self.is_disturbed(path, self._not_disturbing(ticket)) and not _is_written_by(ticket.meanwhile, data):
                 return told
-            known = self._known(path, data)
+            known = self._next(path, data)
             self._nobodys.add(known.version)
-        else:
-            self._note(path, data)
         self._keep(known, ticket)
         return Witnessed(((known.version, Role.PRESENT),), told)
 
-    def claimed(self, ticket: Ticket, cid: AssetId) -> Version | None:
+    def claimed(self, ticket: Ticket, path: str, data: bytes) -> Version | None:
         """Return the version that came up while a call ran, as nobody's, and turns out to be its work."""
         for known in ticket.written_meanwhile:
-            if known.version.cid == cid and known.version in self._nobodys:
+            if known.version in self._nobodys and self._is(known, path, data):
                 self._nobodys.discard(known.version)
                 return known.version
         return None
@@ -302,14 +304,14 @@ class WatchedFiles(SharedFiles):
                 if was is not None:
                     uses.append((was.version, Role.REMOVED))
                 self._is_gone(path)
-            elif was is not None and self._holds(was, path, data):
+            elif was is not None and self._is(was, path, data):
                 self.hold(was, contested=False)
                 if path in ticket.fresh:
                     uses.append((was.version, Role.PRESENT))
             else:
                 if was is not None:
                     uses.append((was.version, Role.REPLACED))
-                known = self._known(path, data)
+                known = self._next(path, data)
                 self.hold(known, contested=False)
                 uses.append((known.version, Role.WROTE))
         return Witnessed(tuple(uses))
@@ -341,33 +343,35 @@ class WatchedFiles(SharedFiles):
     def _sighted(self, path: str, data: bytes, evidence: Evidence = Evidence.WITNESSED) -> Known:
         """Return the version that a file is now seen to be: the latest known of it, or the next, which is nobody's."""
         current, latest = self._current.get(path), self._ordinals.latest.get(path)
-        for version in (current.version if current else None, latest):
-            if version is not None and version.cid == self._cid_of(data):
-                self._note(path, data)
-                return Known(version, text_of(data), data)
-        known = self._known(path, data, evidence)
+        for known in (current, None if latest is None else Known(latest, None)):
+            if known is not None and self._is(known, path, data):
+                return Known(known.version, text_of(data), data)
+        known = self._next(path, data, evidence)
         self._nobodys.add(known.version)
         return known
 
-    def _known(self, path: str, data: bytes, evidence: Evidence = Evidence.WITNESSED) -> Known:
-        self._note(path, data)
-        return Known(self._ordinals.mint(path, self._cid_of(data), evidence), text_of(data), data)
+    def _next(self, path: str, data: bytes, evidence: Evidence = Evidence.WITNESSED) -> Known:
+        cid = self._cid_of(data)
+        self._bytes[(path, cid)] = data
+        return Known(self._ordinals.mint(path, cid, evidence), text_of(data), data)
 
-    def _met(self, ticket: Ticket, cid: AssetId, held: Known | None = None) -> Known | None:
+    def _met(self, ticket: Ticket, path: str, data: bytes, held: Known | None = None) -> Known | None:
         """Return the version with this content that a call met as it began, or that came up while it ran."""
-        return next((known for known in (held, *ticket.written_meanwhile) if known and known.version.cid == cid), None)
+        return next(
+            (known for known in (held, *ticket.written_meanwhile) if known and self._is(known, path, data)), None
+        )
+
+    def _is(self, known: Known, path: str, data: bytes) -> bool:
+        """Whether a version holds just this; then its content is had, if it is to be stored."""
+        if known.source == data or known.version.cid == self._cid_of(data):
+            self._bytes[(path, known.version.cid)] = data
+            return True
+        return False
 
     def _keep(self, known: Known, ticket: Ticket) -> None:
         """Believe what was just seen, unless a call is running that could change it."""
         disturbed = self.is_disturbed(known.version.path, self._not_disturbing(ticket))
         self.hold(known, contested=disturbed)
-
-    def _note(self, path: str, data: bytes) -> None:
-        self._bytes[(path, self._cid_of(data))] = data
-
-    def _holds(self, known: Known, path: str, data: bytes) -> bool:
-        self._note(path, data)
-        return known.version.cid == self._cid_of(data)
 
     def _is_gone(self, path: str) -> None:
         self.forget(path)
