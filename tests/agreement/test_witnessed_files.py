@@ -1,4 +1,4 @@
-"""The watched table beside a real directory that others change too: each version asserted is what the disk held then."""
+"""The watched table beside a real directory that others change too: what is asserted is what the disk held then."""
 
 import tempfile
 from contextlib import suppress
@@ -21,8 +21,8 @@ from eqty_lineage.deepagents.filesystem.effects import (
     Nothing,
     ReadBytes,
     ReadVersion,
-    Rendered,
     Removed,
+    Rendered,
     Unchanged,
     Unknown,
     Witnessed,
@@ -283,7 +283,7 @@ class WatchedBesideDisk(RuleBasedStateMachine):
                 assert isinstance(told, Rendered | Unknown | Nothing)
 
     def check_beliefs(self) -> None:
-        """What is believed of a file is what the disk holds, unless something has changed it that is not seen, or can."""
+        """What is believed of a file is what the disk holds, unless something unseen has changed it or a call can."""
         for path, known in () if self.others else self.shared._current.items():
             if not any(disturbs(one.call, Read(path, None, None)) for one in self.open):
                 data = self.tools.bytes_at(path)
