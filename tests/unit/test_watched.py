@@ -223,11 +223,28 @@ class TestSiblings:
         assert lane.end(one, {"/a": "c"}) == Witnessed(((V2, Role.PRESENT),), Wrote(v1, None, b"d"))
         assert lane.end(two, {"/a": "c"}) == Wrote(V2, None, b"c")
 
+    def test_and_where_the_faster_one_has_ended_already(self) -> None:
+        lane = Lane()
+        one, two = lane.begin(write("/a", "d")), lane.begin(write("/a", "b"))
+        assert lane.end(two, {"/a": "b"}) == Wrote(V1, None, b"b")
+        told = Wrote(version("/a", 2, "d"), None, b"d")
+        assert lane.end(one, {"/a": "b"}) == Witnessed(((V1, Role.PRESENT),), told)
+
     def test_what_may_be_half_written_is_not_told(self, lane: Lane) -> None:
         one, two = lane.begin(write("/a", "d"), {"/a": "b"}), lane.begin(write("/a", "cc"), {"/a": "b"})
         assert lane.end(one, {"/a": "c"}) == Wrote(version("/a", 2, "d"), None, b"d")
         v3 = version("/a", 3, "cc", SEEN)
         assert lane.end(two, {"/a": "cc"}) == Witnessed(((v3, Role.WROTE),))
+
+    @pytest.mark.parametrize("other", [write("/a", "c"), edit("/a", "x", "y"), Execute()])
+    @pytest.mark.parametrize("seen", ["", "c", "cc"])
+    def test_what_looks_whole_may_be_the_beginning_of_what_another_writes(
+        self, lane: Lane, other: FileCall, seen: str
+    ) -> None:
+        for call in (write("/a", seen), write("/a", "ccc"), other, read("/a")):
+            lane.begin(call, {"/a": "b"})
+        ticket = lane.begin(write("/a", "d"), {"/a": "b"})
+        assert lane.end(ticket, {"/a": seen}) == Wrote(version("/a", 2, "d"), None, b"d")
 
     def test_what_a_slower_sibling_left_is_the_version_its_own_end_told_of(self, lane: Lane) -> None:
         one, two = lane.begin(write("/a", "d"), {"/a": "b"}), lane.begin(write("/a", "c"), {"/a": "b"})

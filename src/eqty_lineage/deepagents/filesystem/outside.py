@@ -193,8 +193,7 @@ class SharedFiles:
         """Believe that a path now holds ``known``, unless another call was at it too."""
         version = known.version
         self._ordinals.take(version)
-        for ticket in self.calls_of(version.path):
-            ticket.written_meanwhile.append(known)
+        self.announce(known)
         if contested or self._is_haunted(version.path):
             self.forget(version.path)
         else:
@@ -314,13 +313,11 @@ class SharedFiles:
         del version
         return None
 
-    def calls_of(self, path: str) -> list[Ticket]:
-        """Return the reads, writes and edits of ``path`` that are running."""
-        return [
-            ticket
-            for ticket in self.together.running
-            if isinstance(ticket.call, Read | Write | Edit) and ticket.call.path == path
-        ]
+    def announce(self, known: Known) -> None:
+        """Tell the reads, writes and edits of a path that are running which version of it has come up."""
+        for ticket in self.together.running:
+            if isinstance(ticket.call, Read | Write | Edit) and ticket.call.path == known.version.path:
+                ticket.written_meanwhile.append(known)
 
     def rest(self) -> None:
         """Drop texts and beliefs: between two runs anything may happen outside. Ordinals stay."""

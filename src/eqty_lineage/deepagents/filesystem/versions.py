@@ -19,6 +19,7 @@ from eqty_lineage.deepagents.filesystem.effects import (
     Answers,
     Effect,
     Found,
+    Known,
     Nothing,
     ReadBytes,
     ReadVersion,
@@ -259,7 +260,9 @@ class LaneFiles(StateFiles):
             version = shared.claimed(ticket, call.path, data)
             if version is not None:
                 return self._put_version(version, text, ticket)
-            return self._put(call.path, text, ticket, Evidence.WITNESSED)
+            effect = self._put(call.path, text, ticket, Evidence.WITNESSED)
+            shared.announce(Known(effect.version, text.text))
+            return effect
         if ticket.contested:
             told = self._settle_told(call, ticket, outcome)
             shared.count_on(call.path, self._ordinals)

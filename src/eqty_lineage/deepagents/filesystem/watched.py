@@ -177,8 +177,7 @@ class WatchedFiles(SharedFiles):
             return told if data is None and path not in self.paths else Witnessed((), told, (path,))
         known = self._met(ticket, path, data, ticket.held) or self._sighted(path, data)
         if self.is_disturbed(path, ticket.within):
-            for other in self.calls_of(path):
-                other.written_meanwhile.append(known)
+            self.announce(known)
         else:
             self.hold(known, contested=False)
         return Witnessed(((known.version, Role.READ),))
@@ -248,7 +247,7 @@ class WatchedFiles(SharedFiles):
         """Return what a call did that others disturbed, with what it found the file to hold in the end."""
         known = self._met(ticket, path, data)
         if known is None:
-            if self.is_disturbed(path, self._not_disturbing(ticket)) and not _is_written_by(ticket.meanwhile, data):
+            if self.is_disturbed(path, self._not_disturbing(ticket)) and not _is_whole(data, ticket.meanwhile):
                 return told
             known = self._next(path, data)
             self._nobodys.add(known.version)
@@ -393,7 +392,16 @@ def text_of(data: bytes) -> str | None:
         return None
 
 
-def _is_written_by(calls: Iterable[FileCall], data: bytes) -> bool:
-    """Whether one of several writes wrote just this, whole."""
-    texts = (contents.from_text(call.text) for call in calls if isinstance(call, Write))
-    return any(isinstance(text, Content) and text.data == data for text in texts)
+def _is_whole(data: bytes, calls: Iterable[FileCall]) -> bool:
+    """Whether, while some calls are or were running, a file that holds ``data`` is what one of them wrote in full.
+
+    What is half-written is empty, or the beginning of a text. What an edit or a shell is writing, nothing tells.
+    """
+    written = []
+    for call in calls:
+        text = contents.from_text(call.text) if isinstance(call, Write) else None
+        if isinstance(text, Content):
+            written.append(text.data)
+        elif not isinstance(call, Read | Search):
+            return False
+    return data in written and not any(other != data and other.startswith(data) for other in written)
