@@ -55,8 +55,8 @@ def timed(handler: Any) -> tuple[list[float], dict[str, float]]:
     return inside, ends
 
 
-def handler_for(variant: str) -> Any:
-    """Return the handler of a variant, or ``None`` for the bare run."""
+def handler_for(variant: str, witness: Any = None) -> Any:
+    """Return the handler of a variant, or ``None`` for the bare run; ours asks the ``witness``, if there is one."""
     if variant == "bare":
         return None
     if variant == "base":
@@ -65,7 +65,7 @@ def handler_for(variant: str) -> Any:
         return EqtyCallbackHandler()
     from eqty_lineage.deepagents import EqtyDeepAgentsHandler
 
-    return EqtyDeepAgentsHandler(recording=variant)  # type: ignore[arg-type] # "inline" or "background"
+    return EqtyDeepAgentsHandler(recording=variant, witness=witness)  # type: ignore[arg-type] # "inline" or "background"
 
 
 def count_hashed() -> list[bytes]:
@@ -114,10 +114,11 @@ def main() -> None:
         print(json.dumps(many_runs(handler_for(variant)) | {"variant": variant}))
         return
     hashed = count_hashed() if variant in {"inline", "background"} else []
-    handler = handler_for(variant)
+    backend = workload.backend(Path(tempfile.mkdtemp(prefix="bench-")))
+    handler = handler_for(variant, backend)
     inside, ends = timed(handler) if handler is not None else ([], {"root": 0.0, "began": 0.0})
     cpu, wall = time.process_time(), time.perf_counter()
-    workload.run([handler] if handler is not None else [])
+    workload.run([handler] if handler is not None else [], backend)
     done = time.perf_counter()
     figures = {
         "workload": workload.name,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from deepagents import create_deep_agent
+from deepagents.backends import FilesystemBackend
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -58,6 +60,14 @@ def _writing_turns(turns: int) -> Iterator[AIMessage]:
     yield AIMessage("Done.")
 
 
+def _editing_turns(turns: int) -> Iterator[AIMessage]:
+    yield _calls(("read_file", {"file_path": "/draft.md"}), turn=0)
+    for turn in range(1, turns + 1):
+        edit = {"file_path": "/draft.md", "old_string": f"edit {turn - 1}\n", "new_string": f"edit {turn}\n"}
+        yield _calls(("edit_file", edit), turn=turn)
+    yield AIMessage("Done.")
+
+
 def _listing_turns(turns: int) -> Iterator[AIMessage]:
     for turn in range(1, turns):
         yield _calls(("ls", {"path": "/"}), turn=turn)
@@ -78,11 +88,22 @@ class Workload:
     script: Callable[[], Iterator[AIMessage]]
     latency: float = 0.0
     files: int = 0
+    on_disk: bool = False
 
-    def run(self, callbacks: list[Any]) -> Any:
+    def backend(self, folder: Path) -> FilesystemBackend | None:
+        """Return the disk to work on, with the file that is edited there, or ``None`` for the agent's state."""
+        if not self.on_disk:
+            return None
+        (folder / "draft.md").write_text("edit 0\n" + "ten kilobytes in a file of a hundred\n" * 280, encoding="utf-8")
+        return FilesystemBackend(folder, virtual_mode=True)
+
+    def run(self, callbacks: list[Any], backend: FilesystemBackend | None = None) -> Any:
         """Build the agent and run it once."""
         agent = create_deep_agent(
-            model=ScriptedModel(script=self.script(), latency=self.latency), system_prompt="Work.", name="bench"
+            model=ScriptedModel(script=self.script(), latency=self.latency),
+            system_prompt="Work.",
+            name="bench",
+            **({} if backend is None else {"backend": backend}),
         )
         state: dict[str, Any] = {"messages": [HumanMessage("Go.")]}
         if self.files:
@@ -107,5 +128,6 @@ WORKLOADS = {
         Workload("c-100-files", lambda: _listing_turns(20), files=100),
         Workload("d-20-parallel", _parallel_calls),
         Workload("e-run", lambda: _writing_turns(2)),
+        Workload("f-50-edits-on-disk", lambda: _editing_turns(50), latency=0.5, on_disk=True),
     )
 }

@@ -85,7 +85,10 @@ ROOMS = {
         base="private",
     ),
     "queueing": Room(ours=("base", "drafting", "progress", *VALUES, *RUNS, "sinks", *PURE, *RECORDING)),
-    "observing": Room(ours=("queueing", *VALUES, *RUNS, "extractors", "given", "sinks", *PURE, *RECORDING)),
+    "witnessing": Room(ours=("facts", "recording.sdk")),
+    "observing": Room(
+        ours=("queueing", "witnessing", *VALUES, *RUNS, "extractors", "given", "sinks", *PURE, *RECORDING)
+    ),
     "saving": Room(ours=("observing", "drafting", *VALUES, *RUNS, *STATE, *PURE, *RECORDING)),
     "chains": Room(ours=("observing", "saving", *VALUES, *RUNS, *STATE, *PURE)),
     "model_turns": Room(ours=("observing", "saving", *VALUES, *RUNS, *STATE, *PURE), others=("langchain_core",)),

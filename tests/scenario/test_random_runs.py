@@ -81,15 +81,15 @@ def scripts(draw: st.DrawFn, *, shell: bool, delegates: bool, prefix: str = "") 
     return Script([*messages, says()], helpers, scripted)
 
 
-def record(script: Script, witness: truth.Witness | None, **options: Any) -> Any:
+def record(script: Script, witness: truth.Witness | None, *, asks_witness: bool = False, **options: Any) -> Any:
     messages, helpers = script.messages, script.helpers
     for message in messages:
         note(str(message.tool_calls))
-    handler = EqtyDeepAgentsHandler(wait=False)
+    handler = EqtyDeepAgentsHandler(wait=False, witness=options.get("backend") if asks_witness else None)
     collected, timeline = truth.Collected.of(handler), truth.Timeline(witness)
     inputs = options.pop("inputs", asked())
     answer = agent(*messages, subagents=helpers, **options).invoke(
-        inputs, {"callbacks": [timeline, handler], "recursion_limit": 200}
+        inputs, {"callbacks": [timeline, handler, timeline.until()], "recursion_limit": 200}
     )
     assert not [why for why in handler.gaps.counts if why.name in ("CALLBACK", "EXTRACTOR", "SELF_INPUT")]
     return collected, timeline, answer
@@ -107,7 +107,8 @@ def test_outside_state(data: st.DataObject, kind: str):
             Path(folder, "a.txt").write_text("x was here\n")
         backend, witness = makers[kind]()
         script = data.draw(scripts(shell=kind == "shell", delegates=True))
-        collected, timeline, _ = record(script, witness, backend=backend)
+        asks_witness = data.draw(st.booleans(), "the backend is a witness too")
+        collected, timeline, _ = record(script, witness, asks_witness=asks_witness, backend=backend)
         assert list(truth.untruths_outside(collected, timeline)) == []
 
 

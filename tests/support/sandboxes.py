@@ -26,7 +26,12 @@ class Sandbox(BaseSandbox):
         return [FileUploadResponse(path=path, error=None) for path, _ in files]
 
     def download_files(self, paths: list[str]) -> list[Any]:
-        return [FileDownloadResponse(path=path, content=Path(path).read_bytes(), error=None) for path in paths]
+        return [
+            FileDownloadResponse(path=path, content=Path(path).read_bytes(), error=None)
+            if Path(path).is_file()
+            else FileDownloadResponse(path=path, content=None, error="file_not_found")
+            for path in paths
+        ]
 
 
 class CapturingSandbox(Sandbox):

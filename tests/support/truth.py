@@ -133,6 +133,12 @@ class Timeline(BaseCallbackHandler):
                 (lane, {path: one.data for path, one in found.items() if isinstance(one, contents.Content)})
             )
 
+    def until(self) -> "Timeline":
+        """Another, to be called after the handler: a witness that the handler asks sees what comes up until then."""
+        later = Timeline(self._witness)
+        later._calls, self.ended = self._calls, later.ended
+        return later
+
     def next_state(self, call: str, lane: str) -> dict[str, bytes] | None:
         """What the next state of a lane showed after a call."""
         later = self.states[self.states_before[call] :]

@@ -82,6 +82,8 @@ class Chains(Saving):
             lane.cutoff = compaction.cutoff_in(state, offloads.EVENT)
             if "todos" not in state:
                 lane.plan = None
+            if "files" not in state:
+                lane.files.show_none(run.step)
 
     def _link_subagent(self, run: OpenRun) -> None:
         agent = self._draft_agent(run)

@@ -79,6 +79,9 @@ class Why(StrEnum):
     SELF_INPUT = "an asset stood on both sides of one computation"
     EXTRACTOR = "an extractor failed"
     FOLDER = "a folder holds a file whose bytes the content policy withholds"
+    WITNESS_FAILED = "the witness failed, or what it returned is no answer"
+    WITNESS_SLOW = "the witness did not answer in time"
+    WITNESS_CONTRADICTS = "the witness shows what the call cannot have left or read"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from eqty_lineage.deepagents.filesystem.effects import (
     Rendered,
     Unchanged,
     Unknown,
+    Witnessed,
     Wrote,
 )
 from eqty_lineage.deepagents.filesystem.reconstruction import Execute, FileCall, Read, Search
@@ -33,7 +34,7 @@ def apply(effect: Effect, sink: StateSink, *, call: FileCall | None = None, resu
     """
 
     def use(version: Version, role: Role, data: bytes | None = None) -> None:
-        sink.draft_version(version, data)
+        sink.draft_version(version, sink.run.lane.files.bytes_of(version) if data is None else data)
         if role is Role.WROTE:
             sink.create(version.cid)
         else:
@@ -68,6 +69,13 @@ def apply(effect: Effect, sink: StateSink, *, call: FileCall | None = None, resu
             if effect.base is not None:
                 use(effect.base, Role.READ)
             sink.gap(effect.why, what or _name_of(effect.call))
+        case Witnessed(uses, told, contradicted):
+            apply(told, sink, call=call, result=result, what=what)
+            for version, role in uses:
+                _note_witnessed(version, role, sink, call)
+                use(version, role)
+            for path in contradicted:
+                sink.gap(Why.WITNESS_CONTRADICTS, path)
         case Unknown(why):
             sink.gap(why, what or _name_of(call))
         case Rendered():
@@ -78,6 +86,17 @@ def apply(effect: Effect, sink: StateSink, *, call: FileCall | None = None, resu
                 sink.gap(Why.SHELL, "execute")
         case _:
             assert_never(effect)
+
+
+def _note_witnessed(version: Version, role: Role, sink: StateSink, call: FileCall | None) -> None:
+    lane = sink.run.lane
+    if role in (Role.WROTE, Role.REMOVED):
+        lane.renderings.pop(version.path, None)
+        lane.edits.pop(version.path, None)
+    saved = lane.saved_at(version.path)
+    if isinstance(call, Read) and saved is not None and saved != version.cid:
+        # where it came from, if what it held was not seen as it was saved
+        sink.carry(saved)
 
 
 def _use_rendering(call: Read, result: Any, sink: StateSink) -> None:

@@ -34,9 +34,17 @@ class EqtyDeepAgentsHandler(Chains, ModelTurns, ToolCalls, Retrievals):
             :class:`eqty_lineage.deepagents.discretion.globs.Policy`; ``None`` for no files.
         identity: ``"content"`` (default) records the true CID of withheld bytes, ``"hidden"`` a number in its place,
             because a CID confirms a guess of a short secret.
+        witness: Who can tell what files outside the agent's state hold: a backend of DeepAgents (anything with its
+            ``download_files(paths)``), or a function from a path to its ``bytes``, or ``None`` where there is no such
+            file. It must look at the files that the agent works on. It is asked in a thread of its own, with the
+            context of the callback, before that returns, and other callbacks of this handler wait meanwhile. How much
+            it answers is not limited; it is kept until the run ends.
+        witness_timeout: Seconds that all it is asked in one callback may take. One that fails, is slower, or returns
+            something else costs a gap, never the run; after the third time-out it is asked no more.
 
     Raises:
         ConfigurationError: No active signer, an unknown ``recording`` or ``identity``, a malformed ``content_policy``,
-            or ``journal=True`` where it cannot be told where the SDK's store is.
+            ``journal=True`` where it cannot be told where the SDK's store is, a ``witness`` that cannot be asked (a
+            class, something asynchronous), or a ``witness_timeout`` that is no positive number.
 
     """

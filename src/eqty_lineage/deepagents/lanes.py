@@ -16,6 +16,7 @@ from eqty_lineage.deepagents.facts import AssetId, PlanRevision, Version
 from eqty_lineage.deepagents.filesystem.effects import CidOf
 from eqty_lineage.deepagents.filesystem.outside import SharedFiles
 from eqty_lineage.deepagents.filesystem.versions import LaneFiles
+from eqty_lineage.deepagents.filesystem.watched import WatchedFiles
 from eqty_lineage.deepagents.recent import Recent
 from eqty_lineage.deepagents.transcripts import Transcript
 
@@ -144,10 +145,14 @@ class Lane:
 class Conversation:
     """What the turns of one conversation share."""
 
-    def __init__(self, cid_of: CidOf, discretion: Discretion) -> None:
-        """Start with the root agent's lane alone; ``discretion`` says what of the conversation is stored."""
+    def __init__(self, cid_of: CidOf, discretion: Discretion, *, witnessed: bool = False) -> None:
+        """Start with the root agent's lane alone.
+
+        ``discretion`` says what of the conversation is stored, ``witnessed`` whether there is somebody to ask what its
+        files hold.
+        """
         self.discretion = discretion
-        self._shared = SharedFiles(cid_of)
+        self._shared = WatchedFiles(cid_of) if witnessed else SharedFiles(cid_of)
         self.lanes: dict[str, Lane] = {ROOT_LANE: Lane(ROOT_LANE, "", "", LaneFiles(self._shared, cid_of))}
         self.registered: Recent[Any, Recent[bytes, None]] = Recent(CONTEXTS)
         """By context: what lasts from run to run and need not be registered again."""

@@ -34,6 +34,7 @@ from eqty_lineage.deepagents.recording.sdk import MOST_THREADS
 from eqty_lineage.deepagents.runs import Kind, OpenRun, OpenRuns, Root
 from eqty_lineage.deepagents.sinks import Place
 from eqty_lineage.deepagents.transcripts import Messages
+from eqty_lineage.deepagents.witnessing import TIMEOUT, Witness
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -55,6 +56,9 @@ def observed(method: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(method)
     def callback(self: Observer, *args: object, **kwargs: object) -> None:
         if self._disabled or self._closed or process.is_over():
+            return
+        if self._witness is not None and self._witness.is_asked_here():
+            # what a witness does is no part of the run, and the lock is held by the callback that asked it
             return
         began = time.perf_counter()
         self._local.inside = True
@@ -93,10 +97,13 @@ class Observer(Queueing):
         progress: bool | None = None,
         content_policy: Iterable[str] | None = globs.DEFAULT,
         identity: Literal["content", "hidden"] = "content",
+        witness: object = None,
+        witness_timeout: float = TIMEOUT,
     ) -> None:
         """Check the configuration, then set up."""
         self._policy = _policy(content_policy)
         self._hidden = _is_hidden(identity)
+        self._witness = Witness.of(witness, witness_timeout)
         options = Options(recording, wait, flush_timeout, queue_size, inline_messages, journal, progress)
         self._prepare_queue(options)
         self._disabled = os.environ.get(DISABLED) == "1" or process.is_orphan()
@@ -164,6 +171,10 @@ class Observer(Queueing):
             self._warned = True
             logger.warning(_OVERLAP, at_once)
 
+    def _conversation(self) -> Conversation:
+        memory = Memory(self._policy, sdk.cid_of, hidden=self._hidden, salt=uuid4().hex)
+        return Conversation(sdk.cid_of, Discretion(memory), witnessed=self._witness is not None)
+
     def _start_root(self, run_id: UUID, name: str, metadata: Mapping[str, Any]) -> tuple[Root, Lane]:
         thread = metadata.get("thread_id")
         thread = None if thread is None else str(thread)
@@ -202,10 +213,6 @@ class Observer(Queueing):
             conversation.turns,
             Messages(conversation.discretion),
         ), lane
-
-    def _conversation(self) -> Conversation:
-        memory = Memory(self._policy, sdk.cid_of, hidden=self._hidden, salt=uuid4().hex)
-        return Conversation(sdk.cid_of, Discretion(memory))
 
     # --- ending runs
 

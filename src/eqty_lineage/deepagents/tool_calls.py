@@ -12,7 +12,7 @@ from eqty_lineage.deepagents.drafting import Frame
 from eqty_lineage.deepagents.endings import Ending
 from eqty_lineage.deepagents.facts import Gap, Status, Why
 from eqty_lineage.deepagents.filesystem import contents, reconstruction
-from eqty_lineage.deepagents.filesystem.effects import Unknown
+from eqty_lineage.deepagents.filesystem.effects import Answers, Unknown
 from eqty_lineage.deepagents.filesystem.reconstruction import FILE_TOOLS, Failed, Unclear
 from eqty_lineage.deepagents.observing import observed
 from eqty_lineage.deepagents.runs import Kind, OpenRun
@@ -54,7 +54,8 @@ class ToolCalls(Saving):
         lane.has_file_tools = lane.has_file_tools or name in FILE_TOOLS
         if call is not None:
             waiting = [around.ticket for around in run.ancestors() if around.ticket is not None]
-            run.ticket = lane.files.begin(call, run.step, within=waiting, task=_task_of(run))
+            seen = self._ask(run, lane.files.asks_before(call))
+            run.ticket = lane.files.begin(call, run.step, within=waiting, task=_task_of(run), seen=seen)
         self._spoil(run, call)
         with self._recording(run, Place.ARGUMENTS):
             super().on_tool_start(
@@ -140,7 +141,17 @@ class ToolCalls(Saving):
                 return
             # no extractor claims files of a form that nobody has seen yet
             outcome = Unclear()
-        self._add_effect(run.lane.files.settle(ticket, outcome, content), ticket.call, frame, content)
+        seen = self._ask(run, run.lane.files.asks_after(ticket, outcome, content))
+        self._add_effect(run.lane.files.settle(ticket, outcome, content, seen), ticket.call, frame, content)
+
+    def _ask(self, run: OpenRun, paths: list[str]) -> Answers:
+        """Return what the witness says of some files; under the lock, so that no other call moves on meanwhile."""
+        if self._witness is None or not paths:
+            return {}
+        testimony = self._witness.ask(paths)
+        for why, what in testimony.missing:
+            self.note_gap(run.root, Gap(why, what, run.lane.label))
+        return testimony.answers
 
     @observed
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:

@@ -39,6 +39,11 @@ def replace(text: str, old: str, new: str, *, every: bool) -> Replaced | NoEdit:
     return Replaced(text.replace(old, new), count)
 
 
+def with_one_ending(text: str) -> str:
+    """Return ``text`` as a backend that converts line endings reads it."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def line_endings_matter(*texts: str) -> bool:
     """Whether a backend that converts line endings could end with other bytes than a plain replacement."""
     return any("\r" in text for text in texts)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from eqty_lineage.deepagents.facts import AssetId, Evidence, Version, Why
+from eqty_lineage.deepagents.facts import AssetId, Evidence, Role, Version, Why
 from eqty_lineage.deepagents.filesystem.reconstruction import Edit, FileCall
 
 CidOf = Callable[[bytes], AssetId]
 """Computes the content identifier of bytes, without storing anything."""
+
+Answers = Mapping[str, bytes | None]
+"""What a witness said, by path: the file's bytes, or ``None`` if there is no such file. No answer, no path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,24 @@ class Nothing:
     """No file was touched, or none whose content was known."""
 
 
-Effect = Wrote | Unchanged | Removed | ReadVersion | ReadBytes | Rendered | Edited | Found | Unknown | Nothing
+Told = Wrote | Unchanged | Removed | ReadVersion | ReadBytes | Rendered | Edited | Found | Unknown | Nothing
+"""What the call itself tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witnessed:
+    """A witness was asked around the call: which versions that showed, and what the call did with each.
+
+    ``told`` is what is known of the call besides. ``contradicted`` are paths of which the witness showed what the call
+    cannot have left, or read.
+    """
+
+    uses: tuple[tuple[Version, Role], ...]
+    told: Told = field(default_factory=Nothing)
+    contradicted: tuple[str, ...] = ()
+
+
+Effect = Told | Witnessed
 
 
 @dataclass(slots=True)
@@ -115,7 +135,17 @@ class Ticket:
     task: str | None = None
     """What names the task of the graph that the call is made in; what that did so far, the call sees."""
     contested: bool = False
+    is_over: bool = False
     written_meanwhile: list[Known] = field(default_factory=list)
+    """Versions of the path of a read, write or edit that came up while it ran."""
+    within: tuple[Ticket, ...] = ()
+    """The calls that wait for this one."""
+    meanwhile: list[FileCall] = field(default_factory=list)
+    """Calls that ran at the same time and may have changed files."""
+    before: Mapping[str, Known | None] = field(default_factory=dict)
+    """What a witness showed as the call began, by path; ``None`` where there was no file."""
+    fresh: frozenset[str] = frozenset()
+    """Of these, what had not been seen before."""
 
 
 @dataclass(frozen=True, slots=True)

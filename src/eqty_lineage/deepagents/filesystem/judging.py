@@ -76,6 +76,39 @@ def told_in_part(call: Write | Edit, why: Why, held: Known | None, outcome: Succ
     return Edited(call, outcome.count, why, base)
 
 
+def can_leave(call: Edit, base: str, outcome: Succeeded, text: str) -> bool:
+    """Whether an edit that succeeded on ``base`` can have left ``text``; the kinds of line ending count for nothing."""
+    plain = edits.replace(base, call.old, call.new, every=call.every)
+    base, text, old, new = map(edits.with_one_ending, (base, text, call.old, call.new))
+    converted = edits.replace(base, old, new, every=call.every)
+    return any(
+        isinstance(left, edits.Replaced) and left.count == outcome.count and edits.with_one_ending(left.text) == text
+        for left in (plain, converted)
+    )
+
+
+def may_have_left(call: Edit, outcome: Succeeded, text: str | None) -> bool:
+    """Whether an edit that succeeded on anything at all can have left ``text``: it has the new text often enough."""
+    if text is None:
+        return False
+    return not call.new or edits.with_one_ending(text).count(edits.with_one_ending(call.new)) >= (outcome.count or 1)
+
+
+def undone(call: Edit, outcome: Succeeded, text: str) -> str | None:
+    """Return the only text that an edit can have been made in that left ``text``, or ``None`` if others are possible.
+
+    Where the new text stands just as often as the call says it replaced something, overlaps counted, these are the
+    places. Some backends convert line breaks and leave no trace of it: a text that had one cannot be told.
+    """
+    new = call.new
+    if not new or sum(text.startswith(new, at) for at in range(len(text))) != outcome.count:
+        return None
+    base = text.replace(new, call.old)
+    if "\n" in base or edits.line_endings_matter(base, text):
+        return None
+    return base if edits.replace(base, call.old, new, every=call.every) == edits.Replaced(text, outcome.count) else None
+
+
 def version_read(candidates: list[Known], content: object, cid_of: CidOf, *, contested: bool = False) -> Version | None:
     """Return the one version among ``candidates`` that the result can have come from.
 
@@ -84,11 +117,12 @@ def version_read(candidates: list[Known], content: object, cid_of: CidOf, *, con
     """
     if contested and isinstance(content, str):
         return None
-    consistent = {known.version.cid: known.version for known in candidates if _can_show(known, content, cid_of)}
+    consistent = {known.version.cid: known.version for known in candidates if can_show(known, content, cid_of)}
     return next(iter(consistent.values())) if len(consistent) == 1 else None
 
 
-def _can_show(known: Known, content: object, cid_of: CidOf) -> bool:
+def can_show(known: Known, content: object, cid_of: CidOf) -> bool:
+    """Whether a read that returned ``content`` can have come from ``known``."""
     if isinstance(content, str):
         if known.text is None:
             return content == renderings.EMPTY and known.version.cid == cid_of(b"")

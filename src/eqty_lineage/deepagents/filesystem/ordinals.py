@@ -20,6 +20,10 @@ class Ordinals:
         version = self.latest[path] = Version(path, ordinal, cid, evidence)
         return version
 
+    def counted(self, path: str) -> int:
+        """Return how many versions of ``path`` there were."""
+        return self._count.get(path, 0)
+
     def accepts(self, version: Version) -> bool:
         """Go on from ``version`` if it is the latest of its path or, from another scope, above all counted here."""
         if self.latest.get(version.path) == version:

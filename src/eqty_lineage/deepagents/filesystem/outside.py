@@ -19,7 +19,6 @@ from eqty_lineage.deepagents.filesystem import contents
 from eqty_lineage.deepagents.filesystem.contents import Unreadable
 from eqty_lineage.deepagents.filesystem.effects import (
     CidOf,
-    Effect,
     Known,
     Nothing,
     ReadBytes,
@@ -27,6 +26,7 @@ from eqty_lineage.deepagents.filesystem.effects import (
     Removed,
     Rendered,
     Ticket,
+    Told,
     Unchanged,
     Unknown,
     Wrote,
@@ -100,10 +100,13 @@ class SharedFiles:
     def begin(self, ticket: Ticket, within: Collection[Ticket] = ()) -> None:
         """Note that a call is running, and which running calls it can disturb, but for those that wait for it."""
         ticket.outside = self.all_held() if isinstance(ticket.call, Search | Foreign) else {}
+        ticket.within = tuple(within)
         self._touch(ticket.call)
         for other in self.together.running:
             if any(other is waiting for waiting in within):
                 continue
+            other.meanwhile.append(ticket.call)
+            ticket.meanwhile.append(other.call)
             if disturbs(ticket.call, other.call):
                 other.contested = True
             if disturbs(other.call, ticket.call):
@@ -128,8 +131,9 @@ class SharedFiles:
     def end(self, ticket: Ticket) -> None:
         """Note that a call is over. A shell drops beliefs again: others may have formed while it ran."""
         self.together.running[:] = [other for other in self.together.running if other is not ticket]
-        if isinstance(ticket.call, Execute | Foreign):
+        if isinstance(ticket.call, Execute | Foreign) and not ticket.is_over:
             self._touch(ticket.call)
+        ticket.is_over = True
 
     def close(self) -> None:
         """Note that the agent whose files these are is done."""
@@ -189,14 +193,13 @@ class SharedFiles:
         """Believe that a path now holds ``known``, unless another call was at it too."""
         version = known.version
         self._ordinals.take(version)
-        for reading in self.reads_of(version.path):
-            reading.written_meanwhile.append(known)
+        self.announce(known)
         if contested or self._is_haunted(version.path):
             self.forget(version.path)
         else:
             self._current[version.path] = known
 
-    def settle(self, ticket: Ticket, outcome: Outcome, content: object) -> Effect:
+    def settle(self, ticket: Ticket, outcome: Outcome, content: object) -> Told:
         """Return what a finished call did, and believe it from here on."""
         call = ticket.call
         match call:
@@ -212,7 +215,7 @@ class SharedFiles:
             case _:
                 assert_never(call)
 
-    def _settle_mutation(self, call: Mutation, ticket: Ticket, outcome: Outcome) -> Effect:
+    def _settle_mutation(self, call: Mutation, ticket: Ticket, outcome: Outcome) -> Told:
         below = isinstance(call, Delete)
         match outcome:
             case Failed():
@@ -246,7 +249,7 @@ class SharedFiles:
         self.hold(Known(version, content.text, content.text), contested=ticket.contested)
         return Wrote(version, None if held is None else held.version, content.data)
 
-    def _settle_read(self, call: Read, ticket: Ticket, outcome: Outcome, content: object) -> Effect:
+    def _settle_read(self, call: Read, ticket: Ticket, outcome: Outcome, content: object) -> Told:
         if not isinstance(outcome, Succeeded):
             if isinstance(outcome, Failed):
                 # there may be no such file
@@ -260,7 +263,7 @@ class SharedFiles:
             self.forget(call.path)
         return self.read_unknown(call.path, content, contested=ticket.contested)
 
-    def read_unknown(self, path: str, content: object, *, contested: bool) -> Effect:
+    def read_unknown(self, path: str, content: object, *, contested: bool) -> Told:
         """Return what a read of content that nobody is known to have written gives: exact bytes, or a rendering."""
         block = base64_block(content)
         data = None if block is None else contents.from_base64(block)
@@ -301,11 +304,20 @@ class SharedFiles:
         """Number the next version of ``path`` above all that a lane has counted."""
         self._ordinals.raise_to(path, ordinals)
 
-    def reads_of(self, path: str) -> list[Ticket]:
-        """Return the reads of ``path`` that are running."""
-        return [
-            ticket for ticket in self.together.running if isinstance(ticket.call, Read) and ticket.call.path == path
-        ]
+    def count_for(self, path: str, ordinals: Ordinals) -> None:
+        """Have a lane number its next version of ``path`` above all that are counted here."""
+        ordinals.raise_to(path, self._ordinals)
+
+    def bytes_of(self, version: Version) -> bytes | None:
+        """Return the content of a version that only a witness has shown; nobody else needs to be asked for it."""
+        del version
+        return None
+
+    def announce(self, known: Known) -> None:
+        """Tell the reads, writes and edits of a path that are running which version of it has come up."""
+        for ticket in self.together.running:
+            if isinstance(ticket.call, Read | Write | Edit) and ticket.call.path == known.version.path:
+                ticket.written_meanwhile.append(known)
 
     def rest(self) -> None:
         """Drop texts and beliefs: between two runs anything may happen outside. Ordinals stay."""

@@ -59,6 +59,8 @@ class StateFiles:
         self._given: dict[tuple[str, AssetId], Version] = {}
         self.in_state = False
         """Whether this lane's states have shown a ``files`` key."""
+        self.is_bare = False
+        """Whether the last state shown had no files at all; noted only where there is a witness."""
 
     def knows(self, path: str, cid: AssetId) -> Version | None:
         """Return the version of ``path`` with this content that this lane holds, was given back or is writing."""
@@ -107,7 +109,12 @@ class StateFiles:
         return effect if returned is None else Unchanged(effect.version)
 
     def _put(
-        self, path: str, content: Content, ticket: Ticket, evidence: Evidence, source: object = None
+        self,
+        path: str,
+        content: Content,
+        ticket: Ticket,
+        evidence: Evidence,
+        source: object = None,
     ) -> Wrote | Unchanged:
         held = ticket.view.get(path)
         cid = self.cid_of(content.data)
@@ -115,7 +122,10 @@ class StateFiles:
         for known in (pending.known if pending else None, held):
             if known is not None and known.version.cid == cid:
                 return Unchanged(known.version)
-        version = self._ordinals.mint(path, cid, evidence)
+        return self._put_version(self._ordinals.mint(path, cid, evidence), content, ticket, source)
+
+    def _put_version(self, version: Version, content: Content, ticket: Ticket, source: object = None) -> Wrote:
+        path, held = version.path, ticket.view.get(version.path)
         known = Known(version, content.text, content.text if source is None else source)
         self._pending[path] = Pending(known, ticket.step, ticket.contested, self.shared.stamp(path), ticket.task)
         return Wrote(version, None if held is None else held.version, content.data)
@@ -152,6 +162,7 @@ class StateFiles:
         Writes of the same superstep are not judged by it: it was taken before them.
         """
         self.in_state = True
+        self.is_bare = False
         for path in self._unseen:
             # a resumed run's calls come before its first state: what they did may have been done to that
             self.shared.forget(path)
@@ -187,6 +198,20 @@ class StateFiles:
         self._returned.clear()
         present = tuple((known.version, read.get(path)) for path, known in view.items())
         return Adoption(present, tuple(unreadable))
+
+    def adopt_none(self, step: int | None) -> None:
+        """Note that a state was shown that has no files: what was written before it is outside.
+
+        A step whose input leaves out what the state has shown before says nothing.
+        """
+        if self.in_state:
+            return
+        self.is_bare = True
+        self._view, self._shown = {}, frozenset()
+        self._unseen.clear()
+        self._settle_pending(step)
+        self._deleted = {path: when for path, when in self._deleted.items() if not _before(when, step)}
+        self._cleared = {path: when for path, when in self._cleared.items() if not _before(when, step)}
 
     def _version_of(self, path: str, cid: AssetId) -> Version:
         """Return the version that a state shows at ``path``: the one this lane knows, or the next."""
@@ -254,7 +279,7 @@ class StateFiles:
         self._cleared.clear()
         self._returned.clear()
         self._unseen.clear()
-        self.in_state = False
+        self.in_state = self.is_bare = False
 
     def current(self) -> Iterable[Known]:
         """Return what the last adopted state held."""
