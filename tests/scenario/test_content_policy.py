@@ -186,7 +186,7 @@ def test_a_file_that_is_handed_in_and_quoted_beside_it():
     assert not found(recorded(session), [text])
 
 
-@pytest.mark.parametrize("where", ["state", "disk"])
+@pytest.mark.parametrize("where", ["state", "disk", "witnessed disk"])
 def test_reads_searches_and_shells(tmp_path: Path, identity: str, where: str):
     text, tiny, copy = canary("shown"), short(), canary("copy")
     content = f"{text}\n{tiny}\n"
@@ -204,7 +204,14 @@ def test_reads_searches_and_shells(tmp_path: Path, identity: str, where: str):
         backend = LocalShellBackend(tmp_path, virtual_mode=True, inherit_env=True)
         cat = execute("c", f"cat {tmp_path}/.env")
         put = execute("p", f"printf '%s' '{copy}' > {tmp_path}/.env.copy")
-        session = run(agent(cat, put, *turns, backend=backend), identity=identity)
+        change = edit("e", ENV, tiny, short())
+        rewrite = execute("s", f"sed -i s/CANARY/canary/ {tmp_path}/.env")
+        witness = backend if where == "witnessed disk" else None
+        runnable = agent(cat, put, *turns[:-1], change, rewrite, turns[-1], backend=backend)
+        session = run(runnable, identity=identity, witness=witness)
+        if witness is not None:
+            # before the edit, after it, and what the shell made of it
+            assert len(withheld(session, ENV)) == 3
     assert not found(recorded(session), [text, tiny, copy])
 
 
