@@ -39,7 +39,7 @@ def _table(head: list[str], lines: list[list[str]]) -> str:
 
 def _stack(row: Row) -> list[str]:
     found, environment = row.installed, row.environment
-    release = found.get("deepagents") or environment.release or "-"
+    release = found.get("deepagents") or environment.release or "none"
     packages = [found.get(name) or "-" for name in ("langchain", "langchain-core", "langgraph")]
     return [release, environment.resolution, *packages, found.get("python") or environment.python]
 
@@ -58,9 +58,9 @@ def _results(rows: list[Row]) -> str:
 def _lacking(rows: list[Row]) -> str:
     lines = []
     for row in rows:
-        if row.not_run is None:
+        if row.lacking:
             said = ", ".join(f"{what} ({count})" for what, count in sorted(row.lacking.items()))
-            lines.append([*_stack(row)[:2], said or "nothing"])
+            lines.append([*_stack(row)[:2], said])
     return _table(["deepagents", "resolution", "tests skipped for want of"], lines)
 
 

@@ -56,6 +56,17 @@ def started_by(parent: OpenRun | None, name: str, metadata: Mapping[str, Any]) -
     return Started(agent, namespace, caller, same_backend)
 
 
+def delegating(node: OpenRun, call: OpenRun | None, metadata: Mapping[str, Any]) -> OpenRun:
+    """Return what a chain that starts in a node of tool calls is really in: the ``task`` call that the node is running.
+
+    With langchain 1.3.0 that call hands on its node's callbacks, and the subagent starts beside it (deepagents 0.6.0).
+    ``call`` is the only call that is open in the node.
+    """
+    if call is not None and _is_task(call) and call.metadata.get(NAMESPACE) == metadata.get(NAMESPACE):
+        return call
+    return node
+
+
 def name_in(metadata: Mapping[str, Any]) -> str | None:
     """Return the agent name that a run's metadata carries."""
     return _text(metadata.get(AGENT_NAME))

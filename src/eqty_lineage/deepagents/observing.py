@@ -135,6 +135,8 @@ class Observer(Queueing):
             return None
         meta = dict(metadata or {})
         parent = self._open_runs.get(parent_run_id) or self._open_runs.around(meta.get(NAMESPACE))
+        if kind is Kind.CHAIN and parent is not None and parent.calls:
+            parent = agents.delegating(parent, self._open_runs.only_tool_in(parent), meta)
         started = agents.started_by(parent, name, meta) if kind is Kind.CHAIN else None
         if parent is None:
             root, lane = self._start_root(run_id, name, meta)

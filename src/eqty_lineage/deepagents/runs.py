@@ -173,6 +173,11 @@ class OpenRuns:
         named = [run for run in self._runs.values() if run.metadata.get("langgraph_checkpoint_ns") == namespace]
         return named[-1] if named else None
 
+    def only_tool_in(self, node: OpenRun) -> OpenRun | None:
+        """Return the tool run that is open directly in a node, if it is one."""
+        tools = [run for run in self._runs.values() if run.parent is node and run.kind is Kind.TOOL]
+        return tools[0] if len(tools) == 1 else None
+
     @property
     def roots(self) -> int:
         """How many roots are open."""
