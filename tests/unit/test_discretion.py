@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eqty_lineage.deepagents.discretion import memory as memory_module
+from eqty_lineage.deepagents.discretion.calls import Call
 from eqty_lineage.deepagents.discretion.globs import Policy
 from eqty_lineage.deepagents.discretion.lines import BLANK
 from eqty_lineage.deepagents.discretion.memory import KEY, Memory
@@ -142,7 +143,7 @@ def test_what_a_large_withheld_result_is_saved_as_is_withheld():
 
 def test_numbers_of_rows_are_no_part_of_a_line():
     one = discretion()
-    one.memory.learn_result(f"     7\t{SECRET}\n12  {SECRET}-b\n")
+    one.memory.learn_result(Call("read_file", "/.env"), f"     7\t{SECRET}\n    12\t{SECRET}-b\n")
     assert one.refine(SECRET) == BLANK
     assert one.refine(f"{SECRET}-b") == BLANK
 
@@ -189,7 +190,7 @@ def test_documents_and_calls_in_other_forms():
         ('{"monkey": "x', '{"monkey": "x'),
         ("[the key to it]", "[the key to it]"),
         ("{" * 3_000 + "key", "{" * 3_000 + "key"),
-        ('{"file_path": "/.env", "content": "P=', json.dumps({KEY: "arguments that could not be read"})),
+        ('{"file_path": "/.env", "content": "P=', '{"file_path": "/.env", "content": "P='),
         ('{"file_path": "/a", "content": "P=', '{"file_path": "/a", "content": "P='),
     ],
 )
@@ -259,9 +260,9 @@ def test_what_is_remembered_of_calls_is_bounded(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_result_that_is_no_message():
     one = discretion()
-    assert one.result(SECRET, "/.env") == mark(SECRET)
-    assert one.result({KEY: "/.env"}, "/.env") == {KEY: "/.env"}
-    assert one.refine({"left": {KEY: "/.env"}}) == {"left": {KEY: "/.env"}}
+    assert one.result(SECRET, Call("slurp", "/.env")) == mark(SECRET)
+    assert one.result(None, Call("slurp", "/.env")) is None
+    assert one.refine({"left": {KEY: "/.env", "api_key": "x"}}) == {"left": {KEY: "/.env", "api_key": REDACTED}}
     assert one.memory.has_calls is False
 
 

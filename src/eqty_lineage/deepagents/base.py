@@ -15,13 +15,15 @@ from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from eqty_lineage.langchain import UNCLAIMED, EqtyCallbackHandler, PathExtractor, StateExtractor
 
 from eqty_lineage.deepagents import payloads, references, results
 from eqty_lineage.deepagents.clock import next_sequence, now
-from eqty_lineage.deepagents.discretion.disk import withheld_below
+from eqty_lineage.deepagents.discretion.calls import Call
+from eqty_lineage.deepagents.discretion.disk import Folder, withheld_below
+from eqty_lineage.deepagents.discretion.names import redact_text
 from eqty_lineage.deepagents.drafting import Frame, as_occurrence, ids
 from eqty_lineage.deepagents.endings import Ending
 from eqty_lineage.deepagents.extractors import TodoListExtractor, VirtualFileExtractor
@@ -189,7 +191,13 @@ class BaseRoom(Packing, EqtyCallbackHandler):
         }
 
     def _finalize_error(self, run: dict[str, Any], error: BaseException) -> Any:
-        payload = {"error": type(error).__name__, "message": payloads.text_of(error)}
+        said = redact_text(payloads.text_of(error))
+        tool = self._require_frame().run
+        if tool.withheld is not None:
+            # whatever raised it may say what it read; so do the errors of what is around it
+            self.memory.learn(said)
+            self.memory.texts.add(said)
+        payload = {"error": type(error).__name__, "message": said}
         name = run["name"]
         cid = self.draft("Dataset", payload, f"{name}: error", f"Failure raised by '{name}'.")
         self._finalize(name, f"{run['kind']}_error", run.get("inputs", []), [cid])
@@ -243,14 +251,19 @@ class BaseRoom(Packing, EqtyCallbackHandler):
     def _without_result(payload: Any, obj: Any, frame: Frame) -> Any:
         """Return a tool's result without what it shows of a withheld file; what is a message is told by its call."""
         run = frame.run
-        if frame.place is not Place.RESULT or results.message_in(obj) is not None:
+        if frame.place is not Place.RESULT:
+            return payload
+        if results.message_in(obj) is not None:
+            if run.withheld is not None and isinstance(payload, dict) and "command" in payload:
+                # beside its message, a tool may update the state with what it read
+                run.root.conversation.discretion.memory.learn(payload["command"].get("update"))
             return payload
         discretion = run.root.conversation.discretion
-        if run.withheld is not None:
-            shown = run.withheld.may_show(payload)
-            return payload if shown else discretion.result(payload, run.withheld.path)
-        path = discretion.memory.shown_by_search(payload) if run.name == "grep" and isinstance(payload, str) else None
-        return payload if path is None else discretion.result(payload, path)
+        call = run.withheld
+        if call is None and run.name == "grep" and isinstance(payload, str):
+            path = discretion.memory.shown_by_search(payload)
+            call = None if path is None else Call("grep", path)
+        return payload if call is None or call.may_show(payload) else discretion.result(payload, call)
 
     def _claim(self, path: tuple[str, ...], value: Any, sink: StateSink, *, in_command: bool) -> Any:
         sink.look_at(path, in_command=in_command)
@@ -273,7 +286,7 @@ class BaseRoom(Packing, EqtyCallbackHandler):
                 self.note_gap(sink.run.root, Gap(Why.EXTRACTOR, what, sink.run.lane.label))
                 continue
             if claimed is not UNCLAIMED:
-                return claimed
+                return claimed if kind in _STATE_KEYS else plain(claimed)
         return UNCLAIMED
 
     def _is_withheld(self, path: Path, sink: StateSink) -> bool:
@@ -285,16 +298,18 @@ class BaseRoom(Packing, EqtyCallbackHandler):
             return False
         if held is None:
             return False
-        if isinstance(held, str):
-            self.note_gap(sink.run.root, Gap(Why.FOLDER, held, sink.run.lane.label))
+        if isinstance(held, Folder):
+            self.note_gap(sink.run.root, Gap(Why.FOLDER, str(path), sink.run.lane.label))
             return True
-        known = self._path_versions.setdefault((str(path.resolve()), str(held)), held)
+        key = (str(path.resolve()), str(held.cid))
+        known = self._path_versions.get(key) is not None
+        self._path_versions[key] = cast("Any", held.cid)
         description = f"Filesystem asset referenced by LangGraph state: '{path}'."
-        cid = self.draft_withheld("Dataset", held, path.name, description, sink.metadata)
-        if known is held:
-            sink.create(cid)
-        else:
+        cid = self.draft_withheld("Dataset", held.cid, path.name, description, sink.metadata)
+        if known:
             sink.carry(cid)
+        else:
+            sink.create(cid)
         return True
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from eqty_lineage.deepagents.discretion.memory import Memory
@@ -71,9 +71,7 @@ class Drafting:
 
         What stands for it in the record is the same CID, or where identities are hidden that of a number.
         """
-        fields = {**(metadata or {}), "withheld": True}
-        data = self.memory.stand_in(cid) if self.memory.hidden else None
-        self.draft_known(kind, self.memory.entity(cid), data, name, description, fields)
+        self.draft_known(kind, cid, None, name, description, metadata)
         return cid
 
     def draft_bytes(
@@ -98,7 +96,15 @@ class Drafting:
     def enqueue(self, cid: AssetId, data: bytes | None, fields: Mapping[str, Any]) -> AssetId:
         """Add an asset with this metadata to the frame, unless the conversation drafted it in this context before."""
         is_version = "file_path" in fields and "rendering" not in str(fields.get("description"))
-        shown = self.discreet(dict(fields))
+        if self.memory.is_withheld(cid):
+            # whatever it is: with the same bytes as a withheld file
+            fields = {**fields, "withheld": True}
+            data = self.memory.stand_in(cid) if self.memory.hidden else None
+            cid = self.memory.entity(cid)
+        elif data is not None:
+            self.memory.opened(cid)
+        named = {key: fields[key] for key in ("file_path", "edit_of", "name") if key in fields}
+        shown = {**self.discreet(dict(fields)), **named}
         asset = Asset(cid, sdk.metadata_json(shown), data, str(fields.get("name")), alone=is_version)
         self._add(asset)
         return cid
@@ -106,13 +112,12 @@ class Drafting:
     def keep(self, data: bytes) -> AssetId:
         """Draft bytes that a payload refers to, and return their CID."""
         cid = sdk.cid_of(data)
+        self.memory.opened(cid)
         self._add(Asset(cid, "", data, "content"))
         return cid
 
     def _add(self, asset: Asset) -> None:
         frame = self._require_frame()
-        if asset.data is not None and self.memory.is_withheld(asset.cid):
-            asset = replace(asset, data=None)
         registered = frame.run.root.registered
         key = key_of(asset)
         if key not in registered:

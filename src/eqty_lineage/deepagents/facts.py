@@ -78,6 +78,7 @@ class Why(StrEnum):
     REMOTE = "what a remote agent does is not seen here"
     SELF_INPUT = "an asset stood on both sides of one computation"
     EXTRACTOR = "an extractor failed"
+    LINES = "more lines are withheld than are looked for elsewhere"
     FOLDER = "a folder holds a file whose bytes the content policy withholds"
     WITNESS_FAILED = "the witness failed, or what it returned is no answer"
     WITNESS_SLOW = "the witness did not answer in time"

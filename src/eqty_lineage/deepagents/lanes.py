@@ -152,6 +152,8 @@ class Conversation:
         files hold.
         """
         self.discretion = discretion
+        self.told_of_lines = False
+        """Whether a gap says that more lines are withheld than are looked for."""
         self._shared = WatchedFiles(cid_of) if witnessed else SharedFiles(cid_of)
         self.lanes: dict[str, Lane] = {ROOT_LANE: Lane(ROOT_LANE, "", "", LaneFiles(self._shared, cid_of))}
         self.registered: Recent[Any, Recent[bytes, None]] = Recent(CONTEXTS)

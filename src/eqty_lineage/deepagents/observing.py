@@ -237,6 +237,8 @@ class Observer(Queueing):
         self.release([run.run_id])
         if run.ticket is not None:
             run.lane.files.abandon(run.ticket)
+        if run.withheld is not None:
+            run.root.conversation.discretion.memory.end(run.tool_call_id)
         if run.starts_agent:
             if run.root.paused:
                 run.lane.running = False

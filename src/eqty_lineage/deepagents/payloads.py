@@ -21,7 +21,7 @@ from typing import Any, Final
 from eqty_lineage.langchain import UNCLAIMED
 from langchain_core.messages import BaseMessage
 
-from eqty_lineage.deepagents.discretion.names import redact_text
+from eqty_lineage.deepagents.discretion.names import REDACTED, is_credential, redact_text
 
 
 class StandIn(dict[str, Any]):
@@ -69,7 +69,9 @@ class _Plain:
             claimed = self._claim(path, value, in_command)
             if claimed is not UNCLAIMED:
                 return claimed
-        if value is None or isinstance(value, str | bool | int):
+        if isinstance(value, str):
+            return value if type(value) is str else str.__str__(value)
+        if value is None or isinstance(value, bool | int):
             return value
         if isinstance(value, float):
             return value if math.isfinite(value) else repr(value)
@@ -93,6 +95,14 @@ class _Plain:
                 text_of(key): self.convert(item, (*path, text_of(key)), in_command=in_command)
                 for key, item in _snapshot(value.items())
             }
+        names = getattr(value, "_fields", None)
+        if isinstance(value, tuple) and isinstance(names, tuple):
+            return [
+                REDACTED
+                if is_credential(str(name)) and item is not None
+                else self.convert(item, path, in_command=in_command)
+                for name, item in zip(names, value, strict=False)
+            ]
         if isinstance(value, list | tuple | deque):
             return [self.convert(item, path, in_command=in_command) for item in _snapshot(value)]
         if isinstance(value, AbstractSet):
@@ -100,6 +110,9 @@ class _Plain:
             return sorted(items, key=json.dumps)
         if is_command(value):
             return {"command": self._command(value, path)}
+        if type(value).__name__ == "Send" and hasattr(value, "node") and hasattr(value, "arg"):
+            send = {"node": text_of(value.node), "arg": self.convert(value.arg, (*path, "arg"), in_command=False)}
+            return {"send": send}
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             return self._fields(value, [field.name for field in dataclasses.fields(value)], path, in_command)
         if hasattr(type(value), "__attrs_attrs__"):

@@ -315,7 +315,8 @@ class Queueing(BaseRoom):
 
     def note_gap(self, root: Root | None, gap: Gap) -> None:
         """Count a gap, for the handler and for the root run it belongs to."""
-        if root is not None:
+        if root is not None and gap.why in (Why.CALLBACK, Why.NOT_STORED, Why.JOURNAL, Why.EXTRACTOR):
+            # what an exception says may quote what it was about
             gap = replace(gap, what=root.conversation.discretion.memory.lines.blank(gap.what))
         self.gaps.note(gap)
         if root is not None:

@@ -20,7 +20,7 @@ from eqty_lineage.deepagents.transcripts import Messages
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from eqty_lineage.deepagents.discretion.memory import Call
+    from eqty_lineage.deepagents.discretion.calls import Call
     from eqty_lineage.deepagents.filesystem.effects import Ticket
     from eqty_lineage.deepagents.lanes import Conversation, Lane
     from eqty_lineage.deepagents.offloads import Saved

@@ -90,7 +90,12 @@ class Saving(Observer):
         if isinstance(saved, Blob):
             description = "A binary content block that was moved to a file of its own."
             named = {"sha256": saved.sha256}
-            frame.created.append(self.draft_bytes("Media", saved.data, f"blob {saved.sha256}", description, named))
+            cid = sdk.cid_of(saved.data)
+            if self.memory.is_withheld(cid):
+                # the hash confirms a guess as a CID does
+                frame.created.append(self.draft_withheld("Media", cid, "blob", description))
+            else:
+                frame.created.append(self.draft_bytes("Media", saved.data, f"blob {saved.sha256}", description, named))
             return
         if files.in_state:
             # a middleware may have changed what was saved: the state will tell

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from eqty_lineage.langchain import AssetSink
 
+from eqty_lineage.deepagents.discretion.calls import Call
 from eqty_lineage.deepagents.facts import AssetId, Gap, Version, Why
 from eqty_lineage.deepagents.payloads import serialise
 
@@ -148,7 +149,11 @@ class StateSink(AssetSink):
             kind = "Media" if version.path.rpartition(".")[2].lower() in _MEDIA else "Document"
             description = "A file of the agent's virtual filesystem."
             metadata = {**self.metadata, "file_path": version.path}
-            if self.memory.withholds(version.path, version.cid, data):
+            withheld = self.memory.withholds(version.path, version.cid, data)
+            if self.memory.lines.full and not self.run.root.conversation.told_of_lines:
+                self.run.root.conversation.told_of_lines = True
+                self.gap(Why.LINES, version.path)
+            if withheld:
                 self._drafts.draft_withheld(kind, version.cid, version.path, description, metadata)
             else:
                 self._drafts.draft_known(kind, version.cid, data, version.path, description, metadata)
@@ -160,7 +165,7 @@ class StateSink(AssetSink):
         description = "A rendering of a file as read_file returned it, not the file's bytes."
         metadata = {**self.metadata, "file_path": path}
         if self.memory.fits(path):
-            self.memory.learn_result(payload)
+            self.memory.learn_result(Call("read_file", path), payload)
             cid = self.memory.note(serialise(payload))
             return self._drafts.draft_withheld("Document", cid, name, description, metadata)
         return self._drafts.draft("Document", payload, name, description, metadata)

@@ -49,7 +49,10 @@ class ToolCalls(Saving):
         inputs = injected.given(inputs, name, run.tool_call_id, _calls_around(run))
         run.arguments = inputs
         run.owns_state = run.parent is not None and run.parent.owns_state
-        run.withheld = run.root.conversation.discretion.memory.meet(name, inputs, run.tool_call_id)
+        memory = run.root.conversation.discretion.memory
+        run.withheld = memory.meet(name, inputs, run.tool_call_id)
+        if run.withheld is not None:
+            memory.begin(run.tool_call_id)
         call = reconstruction.parse(name, inputs)
         lane.has_file_tools = lane.has_file_tools or name in FILE_TOOLS
         if call is not None:

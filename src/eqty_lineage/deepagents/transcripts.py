@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
 
 from eqty_lineage.deepagents import references
+from eqty_lineage.deepagents.discretion.calls import Call
 from eqty_lineage.deepagents.discretion.walk import Discretion
 from eqty_lineage.deepagents.facts import AssetId
 from eqty_lineage.deepagents.payloads import plain
@@ -36,10 +37,14 @@ class Transcript:
 class _Kept:
     message: BaseMessage
     parts: tuple[Any, ...]
+    source: Any
+    """The message as plain data."""
+    call: Call | None
+    refined: Any
     payload: Any
     cid: AssetId | None
     generation: int
-    """Up to which the payload is refined."""
+    """Up to which it is refined."""
 
 
 class Messages:
@@ -48,14 +53,23 @@ class Messages:
     def __init__(self, discretion: Discretion) -> None:
         """Start with none; ``discretion`` says what of them is stored."""
         self._kept: dict[int, _Kept] = {}
+        self._calls: dict[int, Call | None] = {}
+        """By message: the withheld call it is the result of. A later call may have the same id."""
         self._discretion = discretion
 
     def look_at(self, messages: Iterable[Any]) -> None:
         """Learn from messages not met before what none of them may show; before any of them becomes a payload."""
+        memory = self._discretion.memory
         for message in messages:
-            if id(message) not in self._kept:
-                for call in getattr(message, "tool_calls", None) or []:
-                    self._discretion.memory.meet(str(call.get("name")), call.get("args"), call.get("id"))
+            if id(message) in self._kept:
+                continue
+            for call in getattr(message, "tool_calls", None) or []:
+                memory.meet(str(call.get("name")), plain(call.get("args")), call.get("id"))
+            answered = memory.call(getattr(message, "tool_call_id", None))
+            self._calls[id(message)] = answered
+            content = getattr(message, "content", None)
+            if answered is not None and not answered.may_show(content):
+                memory.learn_result(answered, plain(content))
 
     def payload(self, message: Any, keep: Keep) -> Any:
         """Return a message as a payload, its long values kept apart."""
@@ -66,7 +80,7 @@ class Messages:
         kept = self._of(message, keep)
         if kept.cid is None:
             cid = keep(json.dumps(kept.payload).encode())
-            kept = _Kept(kept.message, kept.parts, kept.payload, cid, kept.generation)
+            kept = replace(kept, cid=cid)
             self._kept[id(message)] = kept
             return cid
         return kept.cid
@@ -78,11 +92,19 @@ class Messages:
         if kept is not None and parts is not None and _same(kept.parts, parts):
             if kept.generation == generation:
                 return kept
-            payload = self._discretion.refine(kept.payload)
-            kept = _Kept(message, parts, payload, kept.cid if payload is kept.payload else None, generation)
+            refined = self._discretion.refine(kept.source, call=kept.call)
+            if refined == kept.refined:
+                kept = replace(kept, generation=generation)
+            else:
+                payload = references.shorten(refined, keep)
+                kept = replace(kept, refined=refined, payload=payload, cid=None, generation=generation)
         else:
-            payload = references.shorten(self._discretion.refine(plain(message)), keep)
-            kept = _Kept(message, parts or (), payload, None, self._discretion.generation)
+            source = plain(message)
+            call = self._calls.pop(id(message), None)
+            refined = self._discretion.refine(source, call=call)
+            payload = references.shorten(refined, keep)
+            now = self._discretion.generation
+            kept = _Kept(message, parts or (), source, call, refined, payload, None, now)
         if parts is not None:
             self._kept[id(message)] = kept
         return kept

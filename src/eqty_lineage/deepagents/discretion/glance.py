@@ -12,9 +12,10 @@ from typing import Any, Final
 from eqty_lineage.deepagents.discretion.memory import Memory
 from eqty_lineage.deepagents.discretion.names import is_credential
 
-_HINTS: Final = ("key", "token", "secret", "pass", "pwd", "auth", "bearer", "credential", "jwt", "cookie")
+_HINTS: Final = ("key", "token", "secret", "pass", "pwd", "auth", "bearer", "cred", "jwt", "cookie")
 """Every name of a credential has one of these in it."""
 _NAME: Final = re.compile(r'"([^"\\]*)\\*"(?:\s|\\+[nrt])*:')
+_JSON: Final = re.compile(r"(?:\A|\n)\s*[{\[]")
 _FOLDED: Final = re.compile(r"\\u(?:212a|017f|fb0[0-6]|00df|1e9e|0130)|[\u212a\u017f\ufb00-\ufb06\u00df\u1e9e\u0130]")
 """What becomes a Latin letter if case does not count."""
 
@@ -25,8 +26,12 @@ def is_clean(payload: Any, memory: Memory) -> bool:
     if any(map(is_credential, names)):
         return False
     text = "\n".join(texts)
-    # JSON text is looked at by itself
-    if text[:1] in {"{", "["} or "\n{" in text or "\n[" in text:
+    # JSON text, and text that quotes names, are looked at by themselves
+    if (("{" in text or "[" in text) and _JSON.search(text) is not None) or may_quote_credentials(text):
+        return False
+    if memory.has_calls and (not memory.ids.keys().isdisjoint(texts) or any(map(memory.is_saved, (*names, *texts)))):
+        return False
+    if not memory.texts.isdisjoint(texts):
         return False
     text = "\n".join((text, *names))
     return not _may_be_withheld(text, text.lower(), memory)
@@ -35,10 +40,20 @@ def is_clean(payload: Any, memory: Memory) -> bool:
 def is_clean_text(text: str, memory: Memory) -> bool:
     """Whether nothing in JSON text would be changed, but for lines that stand in it as they are."""
     # a line with a quotation mark stands there in another form
-    if len(memory.lines) and "\\" in text:
+    if (len(memory.lines) or memory.texts) and "\\" in text:
+        return False
+    if memory.has_calls and ("call_id" in text or "tool_use_id" in text or "large_tool_results" in text):
         return False
     lowered = text.lower()
     return not _may_name_credentials(text, lowered) and not _may_be_withheld(text, lowered, memory)
+
+
+def may_quote_credentials(text: str) -> bool:
+    """Whether a text may hold a quoted value of a credential."""
+    if ("'" not in text and '"' not in text) or not any(form in text for form in ("':", '":', "='", '="')):
+        return False
+    lowered = text.lower()
+    return any(hint in lowered for hint in _HINTS)
 
 
 def _collected(payload: Any) -> tuple[set[str], list[str]]:
@@ -77,7 +92,5 @@ def _may_be_withheld(text: str, lowered: str, memory: Memory) -> bool:
     if hints is None or any(hint in lowered for hint in hints):
         return True
     if ("\\u" in text or not text.isascii()) and _FOLDED.search(text) is not None:
-        return True
-    if memory.has_calls and any(name in text for name in memory.names_of_results):
         return True
     return bool(memory.lines.found_in(text))

@@ -53,7 +53,9 @@ class Policy:
     @cached_property
     def _of_paths(self) -> list[list[str]]:
         anywhere = [
-            pattern if pattern.startswith("/") else f"**/{pattern}" for pattern in self.patterns if "/" in pattern
+            pattern if pattern.startswith(("/", "**/")) else f"**/{pattern}"
+            for pattern in self.patterns
+            if "/" in pattern
         ]
         return [[part for part in _normal(pattern).split("/") if part] for pattern in anywhere]
 
@@ -67,7 +69,9 @@ class Policy:
         """Whether the bytes of the file at ``path`` are withheld."""
         known = self._known.get(path)
         if known is None:
-            known = len(path) <= _LONGEST_PATH and self._fits(path)
+            if len(path) > _LONGEST_PATH:
+                return False
+            known = self._fits(path)
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             self._known[path] = known
@@ -89,11 +93,14 @@ def _normal(text: str) -> str:
 
 
 def _is_fitting(parts: list[str], pattern: list[str]) -> bool:
-    if not pattern:
-        return not parts
-    if pattern[0] == "**":
-        return any(_is_fitting(parts[at:], pattern[1:]) for at in range(len(parts) + 1))
-    return bool(parts) and fnmatchcase(parts[0], pattern[0]) and _is_fitting(parts[1:], pattern[1:])
+    # how many of the parts can be behind us
+    reached = {0}
+    for piece in pattern:
+        if piece == "**":
+            reached = set(range(min(reached), len(parts) + 1)) if reached else reached
+        else:
+            reached = {at + 1 for at in reached if at < len(parts) and fnmatchcase(parts[at], piece)}
+    return len(parts) in reached
 
 
 def _longest_piece(pattern: str) -> str:

@@ -1,24 +1,66 @@
 """Where the lines of withheld files turn up in other texts.
 
-There can be thousands of lines, and each text of a run is looked through. Few lines are looked for one after the other;
-of many, a text is first asked for eight bytes of any: whatever stands in it with fifteen bytes or more, some eight of
-them begin at a multiple of eight.
+There can be thousands of lines, and each text of a run is looked through. Whatever stands in a text with 15 bytes or
+more has some eight that begin at a multiple of eight; with 7 or more, some four at a multiple of four. A text is asked
+for those first, all lines at once, and where one is met, whether a line stands around it.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import sys
-from typing import Final
+from typing import Final, Literal
 
 SHORTEST: Final = 12
 """Characters of a line from which it is looked for."""
-MOST: Final = 50_000
+MOST: Final = 20_000
 """Lines that are looked for; of those beyond only what carries them by its place is withheld."""
 BLANK: Final = "[withheld]"
 
-_FEW: Final = 16
-_BLOCK: Final = 8
-_SURE: Final = 2 * _BLOCK - 1
+_FEW: Final = 7
+"""Characters that a whole text must have to be looked for."""
+_ONE_BY_ONE: Final = 16
+_LEAST: Final = {8: 15, 4: 7}
+"""Bytes of a line that make sure of a block of a size."""
+
+
+class _Index:
+    """Lines of at least some bytes, found by blocks of one size."""
+
+    def __init__(self, block: Literal[4, 8]) -> None:
+        self._block = block
+        self._least = _LEAST[block]
+        self._offsets: dict[int, set[int]] = {}
+        self._lengths: dict[bytes, set[int]] = {}
+        self._lines: dict[bytes, str] = {}
+
+    def add(self, line: str, data: bytes) -> None:
+        self._lines[data] = line
+        self._lengths.setdefault(data[: self._least], set()).add(len(data))
+        for at in range(self._block):
+            block = int.from_bytes(data[at : at + self._block], sys.byteorder)
+            self._offsets.setdefault(block, set()).add(at)
+
+    def found_in(self, data: bytes) -> set[str]:
+        if not self._lines:
+            return set()
+        whole = memoryview(data)[: len(data) // self._block * self._block]
+        blocks = whole.cast("Q" if self._block == _Q else "I")
+        if self._offsets.keys().isdisjoint(blocks):
+            return set()
+        found = set()
+        for number, block in enumerate(blocks):
+            for offset in self._offsets.get(block, ()):
+                start = number * self._block - offset
+                for length in self._lengths.get(data[start : start + self._least], ()) if start >= 0 else ():
+                    line = self._lines.get(data[start : start + length])
+                    if line is not None:
+                        found.add(line)
+        return found
+
+
+_Q: Final = 8
 
 
 class Lines:
@@ -27,8 +69,10 @@ class Lines:
     def __init__(self) -> None:
         """Start with none."""
         self._all: dict[str, None] = {}
-        self._short: list[str] = []
-        self._by_block: dict[int, list[str]] = {}
+        self._long = _Index(8)
+        self._short = _Index(4)
+        self.full = False
+        """Whether there were more lines than are looked for."""
 
     def __len__(self) -> int:
         """How many there are; it only grows."""
@@ -37,39 +81,50 @@ class Lines:
     def learn(self, text: str) -> None:
         """Look for the lines of a text from now on, without what surrounds them."""
         for line in text.splitlines():
-            self._add(line.strip())
+            stripped = line.strip()
+            if len(stripped) >= SHORTEST and not _IS_PATH.fullmatch(stripped):
+                self._add(stripped)
+                # as JSON text quotes it
+                self._add(json.dumps(stripped, ensure_ascii=False)[1:-1])
+
+    def learn_whole(self, text: str) -> None:
+        """Look for a whole text, also one that is shorter than a line must be."""
+        if len(text.strip()) >= _FEW:
+            self._add(text.strip())
 
     def _add(self, line: str) -> None:
-        if len(line) < SHORTEST or line in self._all or len(self._all) >= MOST:
+        if line in self._all:
+            return
+        if len(self._all) >= MOST:
+            self.full = True
             return
         self._all[line] = None
         data = _encoded(line)
-        if len(data) < _SURE:
-            self._short.append(line)
-        for at in range(_BLOCK if len(data) >= _SURE else 0):
-            block = int.from_bytes(data[at : at + _BLOCK], sys.byteorder)
-            self._by_block.setdefault(block, []).append(line)
+        for index in (self._long, self._short):
+            if len(data) >= index._least:  # noqa: SLF001 - the same module
+                index.add(line, data)
+                return
 
     def found_in(self, text: str) -> list[str]:
         """Return those of the lines that stand in a text, the longest first."""
-        if not self._all or len(text) < SHORTEST:
+        if not self._all or len(text) < _FEW:
             return []
-        candidates = self._all if len(self._all) <= _FEW else [*self._short, *self._likely(text)]
-        return sorted((line for line in candidates if line in text), key=len, reverse=True)
-
-    def _likely(self, text: str) -> list[str]:
-        data = _encoded(text)
-        blocks = memoryview(data)[: len(data) // _BLOCK * _BLOCK].cast("Q")
-        if self._by_block.keys().isdisjoint(blocks):
-            return []
-        likely = (self._by_block.get(block, ()) for block in set(blocks))
-        return list(dict.fromkeys(line for lines in likely for line in lines))
+        if len(self._all) <= _ONE_BY_ONE:
+            found = {line for line in self._all if line in text}
+        else:
+            data = _encoded(text)
+            found = self._long.found_in(data) | self._short.found_in(data)
+        return sorted(found, key=lambda line: (-len(line), line))
 
     def blank(self, text: str) -> str:
         """Return a text without the lines."""
         for line in self.found_in(text):
             text = text.replace(line, BLANK)
         return text
+
+
+_IS_PATH: Final = re.compile(r"(?:~|\.{0,2})/[\w./@+\-]*")
+"""What only names a file says nothing that a record may not say."""
 
 
 def _encoded(text: str) -> bytes:

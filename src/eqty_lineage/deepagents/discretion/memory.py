@@ -4,56 +4,37 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from eqty_lineage.deepagents.discretion.calls import (
+    NUMBERED,
+    OF_CONTENT,
+    OF_PATHS,
+    Call,
+    opening_of,
+    shows_nothing,
+    strings_in,
+)
 from eqty_lineage.deepagents.discretion.globs import Policy
 from eqty_lineage.deepagents.discretion.lines import Lines
 from eqty_lineage.deepagents.facts import AssetId
-from eqty_lineage.deepagents.filesystem import contents, searches
+from eqty_lineage.deepagents.filesystem import contents, renderings, searches
 from eqty_lineage.deepagents.filesystem.contents import Content
 
 KEY: Final = "eqty:withheld"
-OF_PATHS: Final = ("file_path", "path", "filename", "file_name", "file", "source", "target_file")
-"""Names of arguments that say which file a call is about."""
-OF_CONTENT: Final = frozenset(
-    {
-        *("content", "contents", "text", "data", "body", "value", "base64", "bytes", "page_content"),
-        *("old_string", "new_string", "old_str", "new_str", "file_text", "insert_text", "diff", "patch"),
-        *("edits", "lines", "replacement"),
-    }
-)
-"""Names under which what names a withheld file carries its bytes."""
-
-_LISTING: Final = frozenset({"ls", "glob", "task", "write_todos", "compact_conversation"})
-"""DeepAgents' tools whose results hold no file's bytes."""
-_PLAIN_RESULTS: Final = {
-    "write_file": ("Updated file ",),
-    "edit_file": ("Successfully replaced ",),
-    "delete": ("Deleted ", "Error"),
-    "read_file": ("Error: File '", "Error: permission denied"),
-}
-"""How results begin that say what happened and show nothing of the file."""
-_CHANGES: Final = re.compile(r">|<<|\b(?:tee|sed|perl|awk|python3?|printf|echo|ed|base64|openssl)\b")
-"""What a shell command that holds bytes for a file has in it."""
-_NUMBERED: Final = re.compile(r"^\s*\d+(?:\.\d+)?(?:\t| {2}|[:-] ?)")
 _MOST: Final = 20_000
-"""Calls that are remembered."""
+"""Calls and contents that are remembered."""
+_LONGEST_PATH: Final = 4_096
 _DEEPEST: Final = 8
 """How deep in the arguments of a tool that is not DeepAgents' own a path is looked for."""
+_REPORT: Final = re.compile(r"\[.*\]|Exit code: -?\d+")
+"""What a shell says about a command, and not what it printed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A tool call that names a withheld file: which, and how a result begins that may be shown."""
-
-    path: str
-    plain: tuple[str, ...] = ()
-
-    def may_show(self, content: object) -> bool:
-        """Whether a result says only what happened."""
-        return isinstance(content, str) and "\n" not in content and content.startswith(self.plain or "\n")
+class Mark(dict[str, Any]):
+    """What stands for a withheld value in a payload."""
 
 
 class Memory:
@@ -74,10 +55,14 @@ class Memory:
         self.policy = policy
         self.hidden = hidden
         self.lines = Lines()
+        self.texts: set[str] = set()
+        """Whole texts, of errors, that are withheld however short they are."""
         self._cid_of = cid_of
         self._salt = salt
         self._calls: dict[str, Call] = {}
+        self._running: Counter[str] = Counter()
         self._cids: set[AssetId] = set()
+        self._open: dict[AssetId, None] = {}
         self._empty: set[AssetId] = set()
         self._numbers: dict[AssetId, int] = {}
         self._results: set[str] = set()
@@ -89,9 +74,11 @@ class Memory:
         """Whether the bytes of the file at ``path`` are withheld; those of what is saved of a withheld file too."""
         if self.policy is None or not isinstance(path, str):
             return False
-        if self.policy.fits(path):
-            return True
-        if not self._calls:
+        return self.policy.fits(path) or self.is_saved(path)
+
+    def is_saved(self, path: str) -> bool:
+        """Whether DeepAgents saves there what a withheld call returned, or the talk that shows it."""
+        if not self._calls or "/" not in path or len(path) > _LONGEST_PATH:
             return False
         return path.rpartition("/")[2] in self._results or "conversation_history" in path.split("/")
 
@@ -102,10 +89,11 @@ class Memory:
                 self._empty.add(cid)
             return False
         text = _text_in(data)
-        if self.fits(path):
+        fits = self.fits(path)
+        if fits:
             self.lines.learn(text)
-            self._cids.add(cid)
-        elif cid not in self._cids and self.lines.found_in(text):
+        if cid not in self._open and (fits or self.lines.found_in(text)):
+            # what was recorded in the open before cannot be taken back
             self._cids.add(cid)
         return cid in self._cids
 
@@ -113,10 +101,18 @@ class Memory:
         """Whether content is known to be withheld."""
         return cid in self._cids
 
+    def opened(self, cid: AssetId) -> None:
+        """Note that content is recorded in the open."""
+        if self.policy is not None:
+            self._open[cid] = None
+            if len(self._open) > _MOST:
+                del self._open[next(iter(self._open))]
+
     def note(self, data: bytes) -> AssetId:
         """Withhold this content, whatever carries it; return its CID."""
         cid = self._cid_of(data)
-        self._cids.add(cid)
+        if cid not in self._open:
+            self._cids.add(cid)
         return cid
 
     def entity(self, cid: AssetId) -> AssetId:
@@ -131,12 +127,12 @@ class Memory:
         return f"{self._salt}/{self._numbers.setdefault(cid, len(self._numbers) + 1)}"
 
     def mark(self, value: Any, path: str) -> Any:
-        """Return what stands for a withheld value in a payload; nothing is left as it is."""
-        if not value or (isinstance(value, dict) and KEY in value):
+        """Return what stands for a withheld value in a payload; nothing, and what is a mark, are left as they are."""
+        if not value or type(value) not in {str, list, dict, int, float}:
             return value
         text = value if isinstance(value, str) else json.dumps(value)
         cid = self._cid_of(text.encode("utf-8", "backslashreplace"))
-        return {KEY: path, "content": self._number(cid)} if self.hidden else {KEY: path, "cid": str(cid)}
+        return Mark({KEY: path, "content": self._number(cid)} if self.hidden else {KEY: path, "cid": str(cid)})
 
     # --- calls
 
@@ -146,24 +142,25 @@ class Memory:
         return bool(self._calls)
 
     @property
-    def names_of_results(self) -> Iterable[str]:
-        """What stands in every payload that carries the result of a withheld call, or a file that holds it."""
-        return ("conversation_history", *self._results, *self._calls)
+    def ids(self) -> Mapping[str, Call]:
+        """The calls whose results are withheld, by their ids."""
+        return self._calls
 
     def call(self, call_id: object) -> Call | None:
-        """Return the call of this id, if its result is withheld."""
+        """Return the latest call of this id, if its result is withheld."""
         return self._calls.get(call_id) if isinstance(call_id, str) else None
 
     def meet(self, name: str, arguments: object, call_id: object = None) -> Call | None:
         """Look at a call that is asked for: learn what it would write to a withheld file, and expect its result."""
         path = None if self.policy is None else self._path_of(name, arguments)
         if path is None:
+            if isinstance(call_id, str) and not self._running[call_id]:
+                # an id that is used again is another call's
+                self._calls.pop(call_id, None)
             return None
-        call = Call(path, _PLAIN_RESULTS.get(name, ()))
-        if isinstance(arguments, Mapping):
-            for key, value in arguments.items():
-                if key in OF_CONTENT and self.fits(path):
-                    self._learn(value)
+        call = Call(name, path)
+        if isinstance(arguments, Mapping) and self.fits(path):
+            self.learn([value for key, value in arguments.items() if key in OF_CONTENT])
         self.expect(call_id, call)
         return call
 
@@ -173,22 +170,35 @@ class Memory:
             self._calls[call_id] = call
             self._results.add(re.sub(r"[./\\]", "_", call_id))
 
+    def begin(self, call_id: str | None) -> None:
+        """Note that the withheld call of this id runs: another one of the same id is none the less."""
+        if call_id is not None:
+            self._running[call_id] += 1
+
+    def end(self, call_id: str | None) -> None:
+        """Note that it has ended."""
+        if call_id is not None and self._running[call_id]:
+            self._running[call_id] -= 1
+
     def _path_of(self, name: str, arguments: object) -> str | None:
         """Return which withheld file a call may write to or show."""
-        if name in _LISTING:
+        if shows_nothing(name):
             return None
         if isinstance(arguments, Mapping):
             for key in OF_PATHS:
                 if self.fits(arguments.get(key)):
                     return str(arguments[key])
-        if name == "grep" and isinstance(arguments, Mapping):
-            return str(arguments["glob"]) if self.fits(arguments.get("glob")) else None
-        if name == "execute" and isinstance(arguments, Mapping):
-            command = arguments.get("command")
-            return self.policy.path_in(command) if self.policy is not None and isinstance(command, str) else None
-        if name in _PLAIN_RESULTS:
-            return None
-        return self._path_among(arguments, 0)
+            if name == "grep" and self.fits(arguments.get("glob")):
+                return str(arguments["glob"])
+            for key in ("command", "cmd"):
+                named = self.named_in(arguments.get(key))
+                if named is not None:
+                    return named
+        return None if opening_of(name) is not None or name == "grep" else self._path_among(arguments, 0)
+
+    def named_in(self, command: object) -> str | None:
+        """Return the first withheld path that a shell command names."""
+        return self.policy.path_in(command) if self.policy is not None and isinstance(command, str) else None
 
     def _path_among(self, value: object, depth: int) -> str | None:
         """Return a withheld path that is an argument of a tool which is not DeepAgents' own."""
@@ -198,27 +208,31 @@ class Memory:
         found = (self._path_among(part, depth + 1) for part in parts if depth < _DEEPEST)
         return next((path for path in found if path is not None), None)
 
-    @staticmethod
-    def holds_bytes(command: str) -> bool:
-        """Whether a shell command may hold bytes that it writes to a file."""
-        return _CHANGES.search(command) is not None
+    # --- lines
 
-    def learn_result(self, content: object) -> None:
-        """Look from now on for the lines that the result of a withheld call shows."""
-        self._learn(content)
-        if isinstance(content, str) and content:
+    def learn(self, value: object) -> None:
+        """Look from now on for the lines of all texts in a value."""
+        for text in strings_in(value):
+            self.lines.learn(text)
+
+    def learn_result(self, call: Call, content: object) -> None:
+        """Look from now on for the lines of a withheld file that the result of a call shows."""
+        if isinstance(content, str) and content and type(content) is str:
             # a large result is saved as a file
             self.note(content.encode("utf-8", "backslashreplace"))
+        for text in strings_in(content):
+            if call.name == "grep":
+                self.shown_by_search(text)
+            elif call.name == "read_file" and isinstance(content, str):
+                self.lines.learn("\n".join(_rows(text)))
+            elif not call.may_show(text):
+                self.lines.learn("\n".join(row for row in text.splitlines() if _REPORT.fullmatch(row.strip()) is None))
         for block in content if isinstance(content, list) else []:
             encoded = block.get("base64") if isinstance(block, Mapping) else None
             data = contents.from_base64(encoded) if isinstance(encoded, str) else None
             if isinstance(data, Content) and data.data:
+                self.lines.learn(str(encoded))
                 self.note(data.data)
-
-    def _learn(self, content: object) -> None:
-        for text in _texts(content):
-            self.lines.learn(text)
-            self.lines.learn("\n".join(_NUMBERED.sub("", line) for line in text.splitlines()))
 
     def shown_by_search(self, result: str) -> str | None:
         """Return a withheld path of which the result of a ``grep`` shows lines, having learned them."""
@@ -229,18 +243,18 @@ class Memory:
         return paths[0] if paths else None
 
 
+def _rows(text: str) -> list[str]:
+    """Return the lines of the file that a read shows, without what numbers them; of no other text any."""
+    if not renderings.is_rendering(text) or text == renderings.EMPTY:
+        return []
+    rows = text.splitlines()
+    if rows[0].startswith("@@ ") and rows[0].endswith(" @@"):
+        return rows[1:]
+    return [NUMBERED.sub("", row) for row in rows]
+
+
 def _text_in(data: bytes | None) -> str:
     try:
         return "" if data is None else data.decode()
     except UnicodeDecodeError:
         return ""
-
-
-def _texts(content: object) -> list[str]:
-    if isinstance(content, str):
-        return [content]
-    if isinstance(content, Mapping):
-        return [text for value in content.values() for text in _texts(value)]
-    if isinstance(content, list):
-        return [text for value in content for text in _texts(value)]
-    return []

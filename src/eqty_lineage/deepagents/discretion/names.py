@@ -1,7 +1,8 @@
 """Which names say that their value is a credential.
 
-A superset of ``EqtyCallbackHandler._is_secret_param`` (eqty-lineage-langchain 0.2.5), which knows no ``camelCase``;
-``tests/contract/test_base_handler.py`` compares the two.
+Wider than ``EqtyCallbackHandler._is_secret_param`` (eqty-lineage-langchain 0.2.5), which knows no ``camelCase`` and no
+plurals, and narrower where that would take a page's token or a table's key for one: it is asked about configuration
+alone, this about whatever a run holds.
 """
 
 from __future__ import annotations
@@ -15,11 +16,29 @@ REDACTED: Final = "[redacted]"
 
 _WORDS: Final = frozenset(
     {
-        *("key", "apikey", "token", "secret", "password", "passwd", "pwd", "auth", "bearer"),
-        *("passphrase", "passcode", "jwt", "cookie"),
+        *("apikey", "token", "secret", "password", "passwd", "pwd", "auth", "bearer", "creds", "pass", "sshpass"),
+        *("passphrase", "passcode", "jwt", "cookie", "cookies", "apikeys"),
     }
 )
 _STEMS: Final = ("secret", "password", "passphrase", "credential", "authoriz", "apikey", "privatekey", "accesskey")
+_ENDS: Final = ("password", "passwd", "apikey", "token", "secret")
+_NOT_WORDS: Final = frozenset({"secretary", "secretaries", "secretariat", "subtoken", "detoken"})
+_OF_PLURALS: Final = frozenset(
+    {*("api", "access", "ssh", "secret", "private", "signing", "encryption", "auth", "bearer", "refresh", "session")}
+)
+"""Before ``keys`` and ``tokens`` these say that they are credentials; tokens of text are counted."""
+_OTHER_KEYS: Final = frozenset(
+    {
+        *("primary", "foreign", "sort", "cache", "partition", "row", "map", "lookup", "public", "index", "group"),
+        *("unique", "natural", "composite", "dict", "json", "object", "idempotency", "config", "field", "hash"),
+    }
+)
+_OTHER_TOKENS: Final = frozenset(
+    {
+        *("page", "continuation", "cursor", "stop", "eos", "bos", "pad", "unk", "sep", "mask", "cls", "sync", "start"),
+        *("end", "special"),
+    }
+)
 _OF_COUNTS: Final = frozenset(
     {
         *("count", "counts", "details", "usage", "limit", "budget", "total", "used", "rate", "per", "size", "length"),
@@ -28,31 +47,67 @@ _OF_COUNTS: Final = frozenset(
 )
 """Beside ``token`` in a name, these say that tokens of text are counted."""
 _BOUNDARY: Final = re.compile(r"[^a-z0-9]+")
-_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SUFFIX: Final = re.compile(
+    r"\.(?:py|pyi|ipynb|md|txt|rst|json|jsonl|ya?ml|toml|ini|cfg|conf|csv|tsv|xml|html?|css|s?css|jsx?|tsx?|mjs|go|rs|rb"
+    r"|java|kt|cs|cpp|cc|c|h|hpp|sh|sql|php|swift|lock|log|pdf|png|jpe?g|svg|pem|key|crt|env)\Z",
+    re.IGNORECASE,
+)
+_LONGEST: Final = 64
+"""Characters of a name in a text."""
+_VALUE: Final = (
+    r"(?:b?'(?:[^'\\]|\\.)*'|b?\"(?:[^\"\\]|\\.)*\"|\[[^\]]*\]|\{[^}]*\}|[A-Za-z_]\w{0,63}\([^)]*\)"
+    r"|(?:Bearer\s+|Basic\s+)?[^\s,;)\]}'\"]+)"
+)
 _ASSIGNED: Final = re.compile(
-    r"(?P<name>[A-Za-z_][A-Za-z0-9_\-]*)(?P<between>['\"]?\s*[=:]\s*)"
-    r"(?P<value>'[^']*'|\"[^\"]*\"|(?:Bearer\s+|Basic\s+)?[^\s,;)\]}'\"]+)"
+    rf"(?<![\w-])(?P<name>[A-Za-z_][\w\-]{{0,{_LONGEST}}})(?P<between>['\"]?\s{{0,4}}[=:]\s{{0,4}})(?P<value>{_VALUE})"
+)
+_QUOTED: Final = re.compile(
+    rf"(?:(?P<quote>['\"])(?P<name>[^'\"\s\\]{{1,{_LONGEST}}})(?P=quote)\s{{0,4}}:|"
+    rf"(?<![\w-])(?P<field>[A-Za-z_]\w{{0,{_LONGEST}}})=)\s{{0,4}}"
+    r"(?P<value>b?'(?:[^'\\]|\\.)*'|b?\"(?:[^\"\\]|\\.)*\")"
 )
 
 
 @functools.lru_cache(maxsize=8_192)
 def is_credential(name: str) -> bool:
     """Whether a name says that its value is a credential. A path (``/src/auth.py``) is no name."""
-    if name.startswith("/"):
+    if is_path(name):
         return False
-    return any(word in _WORDS or word.startswith(_STEMS) for word in _words(name))
+    plain = [word for word in _BOUNDARY.split(name.lower()) if word]
+    humps = [word for word in _BOUNDARY.split(_CAMEL.sub("_", name).lower()) if word]
+    return _is_secret(plain) or (humps != plain and _is_secret(humps))
 
 
-def _words(name: str) -> list[str]:
-    plain = _BOUNDARY.split(name.lower())
-    return plain + _BOUNDARY.split(_CAMEL.sub("_", name).lower())
+def is_path(name: str) -> bool:
+    """Whether a name is that of a file: absolute, or with a file's suffix."""
+    return name.startswith(("/", "./", "../")) or ("." in name and _SUFFIX.search(name) is not None)
+
+
+def _is_secret(words: list[str]) -> bool:
+    for at, word in enumerate(words):
+        before = words[at - 1] if at else ""
+        if word in _NOT_WORDS:
+            continue
+        if word == "key":
+            # what comes after it is what is the key to something: key findings
+            if at == len(words) - 1 and before not in _OTHER_KEYS:
+                return True
+        elif word in {"keys", "tokens"}:
+            if before in _OF_PLURALS:
+                return True
+        elif word == "token" and before in _OTHER_TOKENS:
+            continue
+        elif word in _WORDS or word.startswith(_STEMS) or word.endswith(_ENDS):
+            return True
+    return False
 
 
 def may_stay(name: str, value: object) -> bool:
     """Whether the value under a credential's name is none: nothing, a flag, or a count of tokens."""
     if value is None or isinstance(value, bool) or value in ("", REDACTED):
         return True
-    words = _words(name)
+    words = _BOUNDARY.split(_CAMEL.sub("_", name).lower())
     counted = "token" in words and not _OF_COUNTS.isdisjoint(words)
     return counted and _has_numbers_alone(value)
 
@@ -67,10 +122,22 @@ def _has_numbers_alone(value: object) -> bool:
 
 def redact_text(text: str) -> str:
     """Return the text an object gives of itself without the credentials it names: ``Client(api_key='...')``."""
-    return _ASSIGNED.sub(_redacted, text) if "=" in text or ":" in text else text
+    return _ASSIGNED.sub(_without_assigned, text) if "=" in text or ":" in text else text
 
 
-def _redacted(assigned: re.Match[str]) -> str:
-    if not is_credential(assigned["name"]):
-        return assigned[0]
-    return f"{assigned['name']}{assigned['between']}{REDACTED}"
+def redact_quoted(text: str) -> str:
+    """Return a text without quoted values of credentials: ``'api_key': 'x'``, ``password="x"``. Prose is left alone."""
+    return _QUOTED.sub(_without_quoted, text)
+
+
+def _without_assigned(found: re.Match[str]) -> str:
+    if not is_credential(found["name"]):
+        return found[0]
+    return f"{found['name']}{found['between']}{REDACTED}"
+
+
+def _without_quoted(found: re.Match[str]) -> str:
+    if not is_credential(found["name"] or found["field"]):
+        return found[0]
+    quote = found["value"][-1]
+    return f"{found[0][: found.start('value') - found.start()]}{quote}{REDACTED}{quote}"

@@ -3,7 +3,7 @@
 A payload is JSON data. What is replaced: values under a credential's name, at any depth and inside JSON text; what a
 tool call would write to a withheld file, and what such a call returned; files under a withheld path; and wherever else
 they turn up, the lines of withheld files. What is not changed is returned as it is, the same object. Mappings of
-another class than ``dict`` are this package's own (references, maps of paths to CIDs) and taken as they are.
+another class than ``dict`` are this package's own (references, marks, maps of paths to CIDs) and taken as they are.
 """
 
 from __future__ import annotations
@@ -12,17 +12,32 @@ import json
 import re
 from typing import Any, Final
 
-from eqty_lineage.deepagents.discretion.glance import is_clean, is_clean_text
-from eqty_lineage.deepagents.discretion.memory import KEY, OF_CONTENT, OF_PATHS, Memory
-from eqty_lineage.deepagents.discretion.names import REDACTED, is_credential, may_stay
-from eqty_lineage.deepagents.filesystem.contents import is_file_data
+from eqty_lineage.deepagents.discretion.calls import OF_CONTENT, OF_PATHS, Call, holds_bytes
+from eqty_lineage.deepagents.discretion.glance import is_clean, is_clean_text, may_quote_credentials
+from eqty_lineage.deepagents.discretion.lines import BLANK, SHORTEST
+from eqty_lineage.deepagents.discretion.memory import Memory
+from eqty_lineage.deepagents.discretion.names import (
+    REDACTED,
+    is_credential,
+    is_path,
+    may_stay,
+    redact_quoted,
+)
 
 _MANY: Final = 24
 """Values from which a list or mapping is glanced at before it is walked through."""
-_MEMBER: Final = re.compile(r'(?P<name>"[^"\\]*"\s*:\s*)(?:"(?:[^"\\]|\\.)*"?|[^\s,}\]"]+)')
+_MEMBER: Final = re.compile(r'(?P<name>"[^"\\]*"\s*:\s*)(?:"(?:[^"\\]|\\.)*"?|[\[{].*|[^\s,}\]"]+)', re.DOTALL)
 """A name and its value in JSON text that may break off."""
 _OF_SCHEMAS: Final = frozenset({"default", "const", "enum", "example", "examples"})
 """What of a parameter's schema is a value."""
+_OF_ARGUMENTS: Final = ("args", "arguments", "input", "partial_json")
+"""Where a call has what it was asked with."""
+_OF_CALLS: Final = frozenset({"tool_call", "tool_use", "function_call", "server_tool_use", "tool_call_chunk"})
+_OF_RESULTS: Final = frozenset({"tool", "tool_result", "function_call_output"})
+_OF_IDS: Final = ("tool_call_id", "tool_use_id", "call_id")
+_USAGE: Final = frozenset({"usage", "usage_metadata", "token_usage"})
+_SHORT_TEXT: Final = 20_000
+"""Characters up to which prose is searched for quoted values of credentials."""
 
 
 class Discretion:
@@ -37,8 +52,24 @@ class Discretion:
         """A number that grows when what was refined before may have to be refined again."""
         return len(self.memory.lines)
 
-    def refine(self, payload: Any, *, glanced: bool = False) -> Any:
-        """Return a payload as it may be stored; ``glanced`` says that what it stands in was found not to be clean."""
+    def refine(self, payload: Any, *, call: Call | None = None) -> Any:
+        """Return a payload as it may be stored; ``call`` is the call it is the result of, if that is withheld."""
+        before = self.generation
+        refined = self._refined(payload, call)
+        if self.generation != before:
+            # what was learned at its end may stand at its beginning
+            refined = self._refined(payload, call)
+        return refined
+
+    def _refined(self, payload: Any, call: Call | None) -> Any:
+        if call is not None and type(payload) is dict and not call.may_show(payload.get("content")):
+            content = payload.get("content")
+            self.memory.learn_result(call, content)
+            payload = {**payload, "content": self.memory.mark(content, call.path)}
+        return self._walk(payload, glanced=False)
+
+    def _walk(self, payload: Any, *, glanced: bool) -> Any:
+        """``glanced`` says that what the payload stands in was found not to be clean."""
         if isinstance(payload, str):
             return self._text(payload)
         kind = type(payload)
@@ -56,7 +87,8 @@ class Discretion:
         if type(payload) is list:
             return [self.refine_schema(item) for item in payload]
         if type(payload) is not dict:
-            return self.refine(payload)
+            # its source is what ran, to the letter
+            return self.memory.lines.blank(payload) if isinstance(payload, str) else payload
         return {key: self._parameter(key, value) for key, value in payload.items()}
 
     def _parameter(self, name: str, value: Any) -> Any:
@@ -64,114 +96,169 @@ class Discretion:
             return self.refine_schema(value)
         return _without_values(value) if type(value) is dict else REDACTED
 
-    def result(self, payload: Any, path: str) -> Any:
+    def result(self, payload: Any, call: Call) -> Any:
         """Return the payload of a withheld call's result that is no message."""
-        self.memory.learn_result(payload)
-        return self.memory.mark(payload, path)
+        self.memory.learn_result(call, payload)
+        return self.memory.mark(payload, call.path)
 
     def _list(self, payload: list[Any], glanced: bool) -> list[Any]:  # noqa: FBT001
         refined: list[Any] | None = None
         for at, item in enumerate(payload):
-            new = self.refine(item, glanced=glanced)
+            new = self._walk(item, glanced=glanced)
             if new is not item:
                 refined = list(payload) if refined is None else refined
                 refined[at] = new
         return payload if refined is None else refined
 
     def _mapping(self, payload: dict[str, Any], glanced: bool) -> dict[str, Any]:  # noqa: FBT001
-        if KEY in payload:
-            return payload
         carried = self._carried(payload) if self.memory.policy is not None else {}
         refined: dict[str, Any] | None = None
         for key, item in payload.items():
             if key in carried:
                 new = carried[key]
-            elif is_credential(key) and not may_stay(key, item) and not is_file_data(item):
+            elif key in _USAGE:
+                new = item
+            elif is_credential(key) and not may_stay(key, item):
                 new = REDACTED
             elif type(item) is str:
-                new = self._text(item)
+                new = self._member(key, item)
             else:
-                new = self.refine(item, glanced=glanced)
+                new = self._walk(item, glanced=glanced)
             if new is not item:
                 refined = dict(payload) if refined is None else refined
                 refined[key] = new
-        return payload if refined is None else refined
+        if refined is not None and any(refined[key] is not payload[key] for key in _OF_ARGUMENTS if key in payload):
+            # what describes a call to a person says its arguments again
+            refined |= {"description": BLANK} if isinstance(payload.get("description"), str) else {}
+        return self._without_names(payload if refined is None else refined)
+
+    def _member(self, key: str, text: str) -> Any:
+        if key in OF_PATHS and not re.search(r"\s", text):
+            # which file it is about may be told
+            return text
+        return self._arguments(text) if key in _OF_ARGUMENTS else self._text(text)
+
+    def _without_names(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return a mapping without lines of withheld files among its names."""
+        lines = self.memory.lines
+        if not len(lines) or not any(
+            len(key) >= SHORTEST and not is_path(key) and lines.found_in(key) for key in payload
+        ):
+            return payload
+        return {key if is_path(key) else lines.blank(key): item for key, item in payload.items()}
 
     def _carried(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return what stands for the values that carry bytes of a withheld file."""
         memory = self.memory
         self._meet(payload)
-        carried: dict[str, Any] = {}
-        role = payload.get("role")
-        if role == "tool" or payload.get("type") == "tool":
-            path = self._path_of_result(payload)
-            if path is not None:
-                memory.learn_result(payload.get("content"))
-                carried["content"] = memory.mark(payload.get("content"), path)
+        carried = self._of_result(payload)
         path = self._path_of(payload)
         if path is not None:
-            carried |= {key: memory.mark(payload[key], path) for key in OF_CONTENT & payload.keys() - carried.keys()}
+            for key in OF_CONTENT & payload.keys() - carried.keys():
+                memory.learn(payload[key])
+                carried[key] = memory.mark(payload[key], path)
         for key, item in payload.items():
             if key in carried or item is None:
                 continue
-            if ("/" in key or is_file_data(item)) and type(item) in (str, dict, list) and memory.fits(key):
-                memory.learn_result(item)
+            if _may_be_path(key) and type(item) in {str, dict, list} and memory.fits(key):
+                memory.learn(item)
                 carried[key] = memory.mark(item, key)
-            elif key == "command" and isinstance(item, str) and memory.holds_bytes(item):
-                named = memory.policy.path_in(item) if memory.policy is not None else None
+            elif key in {"command", "cmd"} and isinstance(item, str) and holds_bytes(item):
+                named = memory.named_in(item)
                 if named is not None:
                     carried[key] = memory.mark(item, named)
         return carried
 
+    def _of_result(self, payload: dict[str, Any]) -> dict[str, Any]:
+        if not _is(payload, "role", _OF_RESULTS) and not _is(payload, "type", _OF_RESULTS):
+            return {}
+        call = next((call for key in _OF_IDS if (call := self.memory.call(payload.get(key))) is not None), None)
+        for key in ("content", "output"):
+            content = payload.get(key)
+            if call is None and payload.get("name") == "grep" and isinstance(content, str):
+                path = self.memory.shown_by_search(content)
+                call = None if path is None else Call("grep", path)
+            if content and call is not None and not call.may_show(content):
+                self.memory.learn_result(call, content)
+                return {key: self.memory.mark(content, call.path)}
+        return {}
+
     def _meet(self, payload: dict[str, Any]) -> None:
         """Look at the tool calls of a message before what else it says."""
-        calls = payload.get("tool_calls")
+        calls = payload.get("tool_calls", payload.get("action_requests"))
         if isinstance(calls, list):
             for call in calls:
-                if isinstance(call, dict):
-                    self.memory.meet(str(call.get("name")), call.get("args"), call.get("id"))
-        elif payload.get("type") in {"tool_call", "tool_use"}:
-            arguments = payload.get("args", payload.get("input"))
-            self.memory.meet(str(payload.get("name")), arguments, payload.get("id"))
+                self._meet_call(call)
+        elif _is(payload, "type", _OF_CALLS):
+            self._meet_call(payload)
 
-    def _path_of_result(self, payload: dict[str, Any]) -> str | None:
-        content = payload.get("content")
-        call = self.memory.call(payload.get("tool_call_id"))
-        if call is not None:
-            return None if call.may_show(content) else call.path
-        if payload.get("name") == "grep" and isinstance(content, str):
-            return self.memory.shown_by_search(content)
-        return None
+    def _meet_call(self, call: Any) -> None:
+        if type(call) is not dict:
+            return
+        function = call.get("function")
+        asked: dict[str, Any] = function if isinstance(function, dict) else call
+        arguments = next((asked[key] for key in _OF_ARGUMENTS if key in asked), None)
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments)
+            except (ValueError, RecursionError):
+                arguments = None
+        self.memory.meet(str(asked.get("name")), arguments, call.get("call_id", call.get("id")))
 
     def _path_of(self, payload: dict[str, Any]) -> str | None:
-        for key in OF_PATHS:
-            if key in payload and self.memory.fits(payload[key]):
-                return str(payload[key])
+        named = [payload[key] for key in OF_PATHS if key in payload]
+        if "name" in payload and not payload.keys() & {"role", "type", "args", "tool_calls"}:
+            named.append(payload["name"] if _may_be_path(payload["name"]) else None)
         about = payload.get("metadata")
-        source = about.get("source") if isinstance(about, dict) and "page_content" in payload else None
-        return source if self.memory.fits(source) else None
+        if type(about) is dict and "page_content" in payload:
+            named += [about.get(key) for key in OF_PATHS]
+        return next((path for path in named if self.memory.fits(path)), None)
 
     def _text(self, text: str) -> str:
-        if text[:1] in "{[" and text:
+        if text in self.memory.texts:
+            return BLANK
+        start = text.lstrip()[:1] if text[:1] in " \t\r\n" else text[:1]
+        if start and start in "{[":
             text = self._json(text)
+        if len(text) <= _SHORT_TEXT and may_quote_credentials(text):
+            text = redact_quoted(text)
         lines = self.memory.lines
         return lines.blank(text) if len(lines) else text
 
     def _json(self, text: str) -> str:
-        """Refine JSON text; arguments of a call that broke off are withheld whole, if they name what is withheld."""
+        """Refine JSON text, or lines of JSON; of what breaks off, the credentials go."""
         if is_clean_text(text, self.memory):
             return text
         try:
             payload = json.loads(text)
+            refined = self._walk(payload, glanced=True)
         except (ValueError, RecursionError):
-            return self._broken(text)
-        refined = self.refine(payload)
+            rows = text.splitlines()
+            if len(rows) > 1 and all(row[:1] in "{[" for row in rows if row):
+                return "\n".join(self._json(row) if row else row for row in rows)
+            return _MEMBER.sub(_redacted, text)
         return text if refined is payload else json.dumps(refined)
 
-    def _broken(self, text: str) -> str:
-        if any(f'"{key}"' in text for key in OF_PATHS) and any(self.memory.fits(word) for word in text.split('"')):
-            return json.dumps({KEY: "arguments that could not be read"})
-        return _MEMBER.sub(_redacted, text)
+    def _arguments(self, text: str) -> Any:
+        """Refine the arguments of a call as text; those that broke off are withheld whole, if they name a file."""
+        try:
+            json.loads(text)
+        except (ValueError, RecursionError):
+            if any(f'"{key}"' in text for key in OF_PATHS):
+                words = text.split('"', 2_000)
+                path = next((word for word in words if len(word) < _SHORT_TEXT and self.memory.fits(word)), None)
+                if path is not None:
+                    return self.memory.mark(text, path)
+        return self._text(text)
+
+
+def _is(payload: dict[str, Any], key: str, kinds: frozenset[str]) -> bool:
+    kind = payload.get(key)
+    return isinstance(kind, str) and (kind in kinds or (kinds is _OF_RESULTS and kind.endswith("_tool_result")))
+
+
+def _may_be_path(name: object) -> bool:
+    return isinstance(name, str) and ("/" in name or "." in name)
 
 
 def _redacted(member: re.Match[str]) -> str:
