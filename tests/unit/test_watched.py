@@ -246,6 +246,27 @@ class TestSiblings:
         ticket = lane.begin(write("/a", "d"), {"/a": "b"})
         assert lane.end(ticket, {"/a": seen}) == Wrote(version("/a", 2, "d"), None, b"d")
 
+    @pytest.mark.parametrize("other", [edit("/a", "x", "y"), Execute()])
+    def test_nor_is_anything_whole_while_a_call_runs_whose_text_nothing_tells(
+        self, lane: Lane, other: FileCall
+    ) -> None:
+        for call in (write("/a", "c"), other):
+            lane.begin(call, {"/a": "b"})
+        ticket = lane.begin(write("/a", "d"), {"/a": "b"})
+        assert lane.end(ticket, {"/a": "c"}) == Wrote(version("/a", 2, "d"), None, b"d")
+
+    def test_a_version_that_was_nobodys_is_claimed_once(self, lane: Lane) -> None:
+        one, two, three = (lane.begin(write("/a", text), {"/a": "b"}) for text in ("d", "c", "c"))
+        v3 = version("/a", 3, "c", SEEN)
+        assert lane.end(one, {"/a": "c"}) == Witnessed(((v3, Role.PRESENT),), Wrote(version("/a", 2, "d"), None, b"d"))
+        assert lane.end(two, {"/a": "c"}) == Witnessed(((v3, Role.WROTE),))
+        assert lane.end(three, {"/a": "c"}) == Witnessed(((version("/a", 4, "c", SEEN), Role.WROTE),))
+
+    def test_what_a_delete_removed_is_not_told_where_a_sibling_may_have_written_before(self, lane: Lane) -> None:
+        one = lane.begin(delete("/a"), {"/a": "b"})
+        lane.begin(write("/a", "c"), None)
+        assert lane.end(one, {}) == Witnessed((), Removed(()))
+
     def test_what_a_slower_sibling_left_is_the_version_its_own_end_told_of(self, lane: Lane) -> None:
         one, two = lane.begin(write("/a", "d"), {"/a": "b"}), lane.begin(write("/a", "c"), {"/a": "b"})
         v2, v3 = version("/a", 2, "d", SEEN), version("/a", 3, "c")
@@ -564,6 +585,18 @@ class TestOtherCalls:
 
 
 class TestStatesWithoutFiles:
+    def test_what_was_seen_before_a_first_write_is_not_believed_after_it(self) -> None:
+        lane = Lane()
+        lane.does(Search(), {}, {}, result="/a:\n  1: b\n")
+        lane.end(lane.begin(write("/a", "c"), {"/a": "b"}), None)
+        assert lane.believed() is None
+
+    def test_lanes_number_what_they_write_outside_together_from_the_first_write_on(self) -> None:
+        one = Lane()
+        two = Lane(one.shared)
+        assert one.end(one.begin(write("/a", "b")), {"/a": "b"}) == Wrote(V1, None, b"b")
+        assert two.end(two.begin(write("/a", "c")), {"/a": "c"}) == Wrote(V2, None, b"c")
+
     def test_a_file_that_no_state_shows_is_outside(self) -> None:
         lane = Lane()
         lane.does(write("/a", "b"), {}, {"/a": "b"})

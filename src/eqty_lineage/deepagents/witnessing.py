@@ -134,7 +134,7 @@ def _answer(
     try:
         said.append(context.run(look, paths))
     except BaseException as error:  # noqa: BLE001 - what a witness raises is no business of the run
-        said.append(Testimony(missing=[(Why.WITNESS_FAILED, f"{_named(paths)}: {type(error).__name__}")]))
+        said.append(Testimony(missing=[(Why.WITNESS_FAILED, f"{_named(paths)}: {_why(error)}")]))
 
 
 def _ask_function(look: Callable[[str], Any], paths: list[str]) -> Testimony:
@@ -142,24 +142,24 @@ def _ask_function(look: Callable[[str], Any], paths: list[str]) -> Testimony:
     for path in paths:
         try:
             testimony.answers[path] = _bytes_in(look(path))
-        except BaseException as error:  # noqa: BLE001 - the next path may be answered
+        except Exception as error:  # noqa: BLE001 - the next path may be answered
             testimony.missing.append((Why.WITNESS_FAILED, f"{path}: {_why(error)}"))
     return testimony
 
 
 def _ask_backend(look: Callable[[list[str]], Any], paths: list[str]) -> Testimony:
     responses = look(list(paths))
-    if not isinstance(responses, list | tuple) or len(responses) != len(paths):
+    if not isinstance(responses, list | tuple):
         _discard(responses)
-        size = f" of {len(responses)}" if isinstance(responses, list | tuple) else ""
-        what = f"{_named(paths)}: {type(responses).__name__}{size} instead of a list of {len(paths)}"
-        return Testimony(missing=[(Why.WITNESS_FAILED, what)])
+        raise _NoAnswer(f"{type(responses).__name__} instead of a list")
+    if len(responses) != len(paths):
+        raise _NoAnswer(f"a list of {len(responses)}")
     named = {name: response for response in responses if isinstance(name := getattr(response, "path", None), str)}
     testimony = Testimony()
-    for path, response in zip(paths, responses, strict=True):
+    for path, response in zip(paths, responses, strict=False):
         try:
             testimony.answers[path] = _content_of(named.get(path, response), path, paths)
-        except BaseException as error:  # noqa: BLE001 - the next path may be answered
+        except Exception as error:  # noqa: BLE001 - the next path may be answered
             testimony.missing.append((Why.WITNESS_FAILED, f"{path}: {_why(error)}"))
     return testimony
 
@@ -173,7 +173,8 @@ def _content_of(response: object, path: str, paths: list[str]) -> bytes | None:
     if error is not None:
         if isinstance(error, str) and error == _NOT_FOUND:
             return None
-        raise _NoAnswer(f"error {error}" if isinstance(error, str) else "an unknown kind of error")
+        # a word is one of DeepAgents' errors; anything longer may quote what is in the file
+        raise _NoAnswer(f"error {error}" if isinstance(error, str) and error.isidentifier() else "an error")
     if not hasattr(response, "content"):
         raise _NoAnswer(f"{type(response).__name__} has no content")
     return _bytes_in(response.content)
