@@ -93,7 +93,9 @@ def test_credentials_in_arguments_metadata_configuration_and_results():
 
 def test_paths_that_sound_like_credentials_and_counts_of_tokens_are_kept():
     usage = {
-        "input_tokens": 10, "output_tokens": 5, "total_tokens": 15,
+        "input_tokens": 10,
+        "output_tokens": 5,
+        "total_tokens": 15,
         "input_token_details": {"cache_read": 4},
     }
     answer = AIMessage(content="done", usage_metadata=usage)

@@ -229,7 +229,7 @@ class BaseRoom(Packing, EqtyCallbackHandler):
         elif frame.place is Place.RESULT and sdk.cid_of(serialise(payload)) == frame.run.input_cid:
             payload = {"result": payload}
         payload = references.shorten(payload, self.keep_apart)
-        frame.state = self.draft("Dataset", payload, name, description, sink.metadata)
+        frame.state = self.draft_bytes("Dataset", serialise(payload), name, description, sink.metadata)
         created = [*ids(sink.created), *frame.created]
         carried = [cid for cid in (*ids(sink.carried), *frame.carried) if cid not in created]
         return SimpleNamespace(cid=frame.state), carried, created
@@ -246,6 +246,9 @@ class BaseRoom(Packing, EqtyCallbackHandler):
                         content = contents.content_of(entry)
                         if isinstance(content, Content):
                             memory.withholds(path, sdk.cid_of(content.data), content.data)
+                            if key == "memory_contents":
+                                # the prompt shows it whole, also what is too short for a line
+                                memory.learn_whole(content.text)
 
     @staticmethod
     def _without_result(payload: Any, obj: Any, frame: Frame) -> Any:
@@ -256,7 +259,7 @@ class BaseRoom(Packing, EqtyCallbackHandler):
         if results.message_in(obj) is not None:
             if run.withheld is not None and isinstance(payload, dict) and "command" in payload:
                 # beside its message, a tool may update the state with what it read
-                run.root.conversation.discretion.memory.learn(payload["command"].get("update"))
+                run.root.conversation.discretion.memory.learn_whole(payload["command"].get("update"))
             return payload
         discretion = run.root.conversation.discretion
         call = run.withheld

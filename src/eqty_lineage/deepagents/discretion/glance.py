@@ -34,6 +34,9 @@ def is_clean(payload: Any, memory: Memory) -> bool:
     if not memory.texts.isdisjoint(texts):
         return False
     text = "\n".join((text, *names))
+    if "value" in names and any(hint in text.lower() for hint in _HINTS):
+        # a credential's name can stand beside its value
+        return False
     return not _may_be_withheld(text, text.lower(), memory)
 
 

@@ -215,6 +215,12 @@ class Memory:
         for text in strings_in(value):
             self.lines.learn(text)
 
+    def learn_whole(self, value: object) -> None:
+        """Look for the lines of all texts in a value, and for each text as a whole, also where it is short."""
+        self.learn(value)
+        for text in strings_in(value):
+            self.lines.learn_whole(text)
+
     def learn_result(self, call: Call, content: object) -> None:
         """Look from now on for the lines of a withheld file that the result of a call shows."""
         if isinstance(content, str) and content and type(content) is str:

@@ -28,6 +28,10 @@ _MANY: Final = 24
 """Values from which a list or mapping is glanced at before it is walked through."""
 _MEMBER: Final = re.compile(r'(?P<name>"[^"\\]*"\s*:\s*)(?:"(?:[^"\\]|\\.)*"?|[\[{].*|[^\s,}\]"]+)', re.DOTALL)
 """A name and its value in JSON text that may break off."""
+_PATCHED: Final = re.compile(
+    r"^(?:\*\*\* (?:Add|Update|Delete) File: |(?:\+\+\+|---) (?:[ab](?=/))?)(\S+)", re.MULTILINE
+)
+"""Which files a patch is for."""
 _OF_SCHEMAS: Final = frozenset({"default", "const", "enum", "example", "examples"})
 """What of a parameter's schema is a value."""
 _OF_ARGUMENTS: Final = ("args", "arguments", "input", "partial_json")
@@ -118,8 +122,8 @@ class Discretion:
                 new = carried[key]
             elif key in _USAGE:
                 new = item
-            elif is_credential(key) and not may_stay(key, item):
-                new = REDACTED
+            elif (is_credential(key) and not may_stay(key, item)) or (key == "value" and _is_credentials(payload)):
+                new = REDACTED if item else item
             elif type(item) is str:
                 new = self._member(key, item)
             else:
@@ -209,6 +213,7 @@ class Discretion:
         named = [payload[key] for key in OF_PATHS if key in payload]
         if "name" in payload and not payload.keys() & {"role", "type", "args", "tool_calls"}:
             named.append(payload["name"] if _may_be_path(payload["name"]) else None)
+        named += [found for key in ("patch", "diff", "input") for found in _PATCHED.findall(_as_text(payload.get(key)))]
         about = payload.get("metadata")
         if type(about) is dict and "page_content" in payload:
             named += [about.get(key) for key in OF_PATHS]
@@ -257,8 +262,17 @@ def _is(payload: dict[str, Any], key: str, kinds: frozenset[str]) -> bool:
     return isinstance(kind, str) and (kind in kinds or (kinds is _OF_RESULTS and kind.endswith("_tool_result")))
 
 
+def _is_credentials(payload: dict[str, Any]) -> bool:
+    """Whether a mapping gives the name of a credential beside its ``value``, as lists of variables and headers do."""
+    return any(isinstance(name := payload.get(key), str) and is_credential(name) for key in ("name", "key", "header"))
+
+
 def _may_be_path(name: object) -> bool:
     return isinstance(name, str) and ("/" in name or "." in name)
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _redacted(member: re.Match[str]) -> str:
