@@ -272,3 +272,150 @@ def test_an_error_that_only_says_there_is_no_file_is_kept_in_one_line():
     assert call.may_show("Error: File '/.env' not found")
     assert not call.may_show("Error: File '/.env' not found\nP=1")
     assert not call.may_show(["Error: File '"])
+
+
+def test_the_result_of_a_call_that_is_known():
+    one = discretion()
+    call = Call("read_file", "/.env")
+    message = {"role": "tool", "content": f"@@ lines 1-1 of 1 @@\n{SECRET}", "tool_call_id": "x"}
+    refined = one.refine(message, call=call)
+    assert refined["content"][KEY] == "/.env"
+    assert one.refine(f"{SECRET} and @@ lines 1-1 of 1 @@") == f"{BLANK} and @@ lines 1-1 of 1 @@"
+    denied = {**message, "content": "Error: permission denied for read on /.env"}
+    assert one.refine(denied, call=call) == denied
+    assert one.refine("text", call=call) == "text"
+
+
+def test_what_is_learned_at_the_end_of_a_payload_counts_for_its_beginning():
+    one = discretion()
+    payload = {"quote": f"see {SECRET}", "file_path": "/.env", "content": f"{SECRET}\n"}
+    assert one.refine(payload)["quote"] == f"see {BLANK}"
+
+
+def test_names_of_a_mapping_hold_no_lines_either():
+    one = discretion()
+    one.memory.lines.learn(SECRET)
+    assert one.refine({f"set {SECRET}": 1, "/a/long/path.txt": 2, "short": 3}) == {
+        f"set {BLANK}": 1,
+        "/a/long/path.txt": 2,
+        "short": 3,
+    }
+
+
+def test_texts_that_are_withheld_as_a_whole():
+    one = discretion()
+    one.memory.texts.add("P=1")
+    assert one.refine({"a": "P=1", "b": "P=12"}) == {"a": BLANK, "b": "P=12"}
+    assert one.refine(["P=1"] * 40) == [BLANK] * 40
+    one.memory.learn_whole({"a": ["P=12345"]})
+    assert one.refine("x P=12345") == f"x {BLANK}"
+
+
+def test_lines_of_json():
+    text = '{"file_path": "/.env", "content": "P=1"}\n\n{"n": 1}'
+    first, _, last = discretion().refine(text).split("\n")
+    assert json.loads(first)["content"] == mark("P=1")
+    assert json.loads(last) == {"n": 1}
+
+
+def test_arguments_as_text():
+    one = discretion()
+    assert one.refine({"args": '{"file_path": "/.env", "content": "P='})["args"][KEY] == "/.env"
+    assert one.refine({"args": '{"file_path": "/a", "content": "P='}) == {"args": '{"file_path": "/a", "content": "P='}
+    assert one.refine({"args": "plain words"}) == {"args": "plain words"}
+    whole = one.refine({"arguments": '{"file_path": "/.env", "content": "P=1"}'})["arguments"]
+    assert json.loads(whole)["content"] == mark("P=1")
+
+
+def test_calls_in_the_forms_of_providers():
+    one = discretion()
+    one.refine(
+        {"tool_calls": [{"id": "r", "function": {"name": "read_file", "arguments": '{"file_path": "/.env"}'}}, 3]}
+    )
+    assert one.refine({"type": "tool_result", "tool_use_id": "r", "content": "P=1"})["content"] == mark("P=1")
+    assert one.refine({"type": "function_call_output", "call_id": "r", "output": "P=1"})["output"] == mark("P=1")
+    assert one.refine({"type": "web_tool_result", "tool_use_id": "r", "content": ["P=1"]})["content"][KEY] == "/.env"
+    one.refine({"type": "function_call", "call_id": "s", "name": "read_file", "arguments": '{"file_path": "/.env'})
+    assert one.memory.call("s") is None
+
+
+def test_what_describes_changed_arguments_is_left_out():
+    asked = {"name": "login", "args": {"api_key": "x"}, "description": "login with x"}
+    assert discretion().refine(asked) == {"name": "login", "args": {"api_key": REDACTED}, "description": BLANK}
+    assert discretion().refine({**asked, "description": 3})["description"] == 3
+
+
+def test_names_beside_values_and_files_by_name():
+    one = discretion()
+    assert one.refine(
+        [{"name": "API_KEY", "value": "x"}, {"key": "REGION", "value": "x"}, {"name": 1, "value": ""}]
+    ) == [
+        {"name": "API_KEY", "value": REDACTED},
+        {"key": "REGION", "value": "x"},
+        {"name": 1, "value": ""},
+    ]
+    assert one.refine({"name": ".env", "content": "P=1"})["content"] == mark("P=1", ".env")
+    assert one.refine({"name": "credentials", "content": "P=1"})["content"] == "P=1"
+    assert one.refine({"patch": "--- a/.env\n+++ b/.env\n+P=1"})["patch"][KEY] == "/.env"
+
+
+def test_many_small_values_are_looked_at_where_a_glance_finds_something():
+    rows = [{"name": f"row {number}", "n": number} for number in range(40)]
+    one = discretion()
+    assert one.refine(rows) is rows
+    for changed in (
+        {"api_key": "x"},
+        {"name": "API_KEY", "value": "x"},
+        {"text": '{"password": "x"}'},
+        {"text": "a password='x'"},
+    ):
+        assert one.refine([*rows, changed]) != [*rows, changed]
+    one.memory.meet("read_file", {"file_path": "/.env"}, "c")
+    assert one.refine([*rows, {"role": "tool", "tool_call_id": "c", "content": "P=1"}])[-1]["content"] == mark("P=1")
+    assert one.refine([*rows, {"/large_tool_results/c": "P=1"}])[-1] == {
+        "/large_tool_results/c": mark("P=1", "/large_tool_results/c")
+    }
+    text = json.dumps({"role": "tool", "tool_call_id": "c", "content": "P=1"})
+    assert json.loads(one.refine(text))["content"] == mark("P=1")
+    assert one.refine([*rows, {"t": "caf\u00e9"}]) == [*rows, {"t": "caf\u00e9"}]
+    assert one.refine([*rows, {"/a/CERT.\u017f\u017fh/x": 1}])[-1] == {"/a/CERT.\u017f\u017fh/x": 1}
+    policy = discretion(policy=Policy(["*"]))
+    assert policy.refine([*rows, {"/x": "P=1"}])[-1] == {"/x": mark("P=1", "/x")}
+
+
+def test_what_was_recorded_in_the_open_is_not_taken_back(monkeypatch: pytest.MonkeyPatch):
+    memory = discretion().memory
+    memory.opened(cid_of(b"X=1"))
+    assert not memory.withholds("/.env", cid_of(b"X=1"), b"X=1")
+    assert memory.note(b"X=1") == cid_of(b"X=1")
+    assert not memory.is_withheld(cid_of(b"X=1"))
+    monkeypatch.setattr(memory_module, "_MOST", 1)
+    memory.opened(cid_of(b"X=2"))
+    assert memory.withholds("/.env", cid_of(b"X=1"), b"X=1")
+    without = Discretion(Memory(None, cid_of)).memory
+    without.opened(cid_of(b"X=1"))
+    assert not without._open
+
+
+def test_an_id_that_is_used_again_is_another_call_unless_the_first_still_runs():
+    memory = discretion().memory
+    memory.meet("read_file", {"file_path": "/.env"}, "a")
+    memory.begin("a")
+    memory.begin(None)
+    memory.meet("read_file", {"file_path": "/notes"}, "a")
+    assert memory.call("a") is not None
+    memory.end("a")
+    memory.end(None)
+    memory.meet("read_file", {"file_path": "/notes"}, "a")
+    assert memory.call("a") is None
+
+
+def test_commands_of_any_tool_and_results_that_are_empty():
+    one = discretion()
+    assert one.memory.meet("shell", {"cmd": "cat /app/.env"}, "s") == Call("shell", "/app/.env")
+    one.memory.learn_result(Call("read_file", "/.env"), "System reminder: File exists but has empty contents")
+    one.memory.learn_result(Call("read_file", "/.env"), "something else that is no rendering")
+    one.memory.learn_result(Call("shell", "/.env"), f"{SECRET}\n[Command succeeded with exit code 0]\nExit code: 1")
+    one.memory.learn_result(Call("write_file", "/.env"), "Updated file /.env")
+    one.memory.learn_result(Call("shell", "/.env"), {"stdout": "another line of it", "n": 1})
+    assert sorted(one.memory.lines._all) == [SECRET, "another line of it"]

@@ -62,3 +62,28 @@ def test_there_is_an_end_to_what_is_learned(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(lines, "MOST", 3)
     secret = learned(*(f"line number {number:04d}" for number in range(9)))
     assert len(secret) == 3
+
+
+def test_a_whole_text_is_looked_for_however_short():
+    secret = learned()
+    secret.learn_whole("P=12~q5\n")
+    secret.learn_whole("x=1")
+    assert secret.blank("a P=12~q5 b x=1") == f"a {BLANK} b x=1"
+    for number in range(40):
+        secret.learn(f"another line number {number:04d}")
+    assert secret.blank("a P=12~q5 b") == f"a {BLANK} b"
+
+
+def test_lines_that_begin_alike_are_told_apart():
+    secret = learned(*(f"the same beginning of a line {number}" for number in range(500)))
+    assert secret.found_in("xx the same beginning of a line 7 yy") == ["the same beginning of a line 7"]
+    assert secret.found_in("the same beginning of a") == []
+
+
+def test_a_line_with_quotes_is_found_in_json_text_too():
+    secret = learned('KEY="a b c d e f"')
+    assert secret.blank('{"x": "KEY=\\"a b c d e f\\""}') == f'{{"x": "{BLANK}"}}'
+
+
+def test_what_only_names_a_file_is_no_line():
+    assert len(learned("/workspace/report.md\n./src/long/name.py\n~/x/y/z/w/v/u")) == 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eqty_lineage.deepagents.discretion.names import REDACTED, is_credential, may_stay, redact_text
+from eqty_lineage.deepagents.discretion.names import REDACTED, is_credential, may_stay, redact_quoted, redact_text
 
 
 @pytest.mark.parametrize(
@@ -10,6 +10,17 @@ from eqty_lineage.deepagents.discretion.names import REDACTED, is_credential, ma
     [
         *("api_key", "API-KEY", "apiKey", "openai.api_key", "X-Api-Key", "token", "accessToken", "refresh_token"),
         *("client_secret", "clientSecret", "passwords", "Authorization", "auth", "bearer", "credentials", "passphrase"),
+        *(
+            "api_keys",
+            "access_tokens",
+            "APIToken",
+            "XAPIKey",
+            "accesstoken",
+            "PGPASSWORD",
+            "SSHPASS",
+            "db_pass",
+            "creds",
+        ),
         *("jwt", "Set-Cookie", "privateKey", "AWS_SECRET_ACCESS_KEY", "pwd", "relative/auth"),
     ],
 )
@@ -19,7 +30,26 @@ def test_names_of_credentials(name: str):
 
 @pytest.mark.parametrize(
     "name",
-    ["author", "max_tokens", "keyboard", "monkey", "tokens", "tokenizer", "/src/auth.py", "content", "file_path", ""],
+    [
+        "secretary",
+        "next_page_token",
+        "primary_key",
+        "key_findings",
+        "map_keys",
+        "src/auth.py",
+        "auth.json",
+        "./auth",
+        "author",
+        "max_tokens",
+        "keyboard",
+        "monkey",
+        "tokens",
+        "tokenizer",
+        "/src/auth.py",
+        "content",
+        "file_path",
+        "",
+    ],
 )
 def test_names_of_other_things(name: str):
     assert not is_credential(name)
@@ -64,7 +94,25 @@ def test_values_that_may_be_credentials(name: str, value: object):
         ("<Client token=abc>", f"<Client token={REDACTED}"),
         ("no names here", "no names here"),
         ("author=me", "author=me"),
+        (
+            "C(password=b'x y', token=['a', 'b'], key=Key('z'), auth={'a': 1})",
+            f"C(password={REDACTED}, token={REDACTED}, key={REDACTED}, auth={REDACTED})",
+        ),
+        ("api_key" * 5_000, "api_key" * 5_000),
     ],
 )
 def test_what_an_object_says_of_itself_names_no_credentials(text: str, left: str):
     assert redact_text(text).removesuffix(">") == left.removesuffix(">")
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("login with {'api_key': 'x', 'n': 'y'}", f"login with {{'api_key': '{REDACTED}', 'n': 'y'}}"),
+        ('say {"token": "a\\"b"} now', f'say {{"token": "{REDACTED}"}} now'),
+        ('connect(password="x", user="u")', f'connect(password="{REDACTED}", user="u")'),
+        ("the password is x", "the password is x"),
+    ],
+)
+def test_quoted_values_in_prose(text: str, left: str):
+    assert redact_quoted(text) == left

@@ -100,10 +100,8 @@ class Lines:
             return
         self._all[line] = None
         data = _encoded(line)
-        for index in (self._long, self._short):
-            if len(data) >= index._least:  # noqa: SLF001 - the same module
-                index.add(line, data)
-                return
+        index = self._long if len(data) >= _LEAST[8] else self._short
+        index.add(line, data)
 
     def found_in(self, text: str) -> list[str]:
         """Return those of the lines that stand in a text, the longest first."""

@@ -177,8 +177,9 @@ class Memory:
 
     def end(self, call_id: str | None) -> None:
         """Note that it has ended."""
-        if call_id is not None and self._running[call_id]:
+        if call_id is not None:
             self._running[call_id] -= 1
+            self._running += Counter()  # drops what is none any more
 
     def _path_of(self, name: str, arguments: object) -> str | None:
         """Return which withheld file a call may write to or show."""

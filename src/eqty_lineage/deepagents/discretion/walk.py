@@ -122,6 +122,9 @@ class Discretion:
                 new = carried[key]
             elif key in _USAGE:
                 new = item
+            elif key == "key" and "value" in payload and isinstance(item, str):
+                # the name of what stands beside it
+                new = item
             elif (is_credential(key) and not may_stay(key, item)) or (key == "value" and _is_credentials(payload)):
                 new = REDACTED if item else item
             elif type(item) is str:
