@@ -106,6 +106,13 @@ class TestWhomItIsAskedAbout:
         assert lane.files.asks_before(write("/a", "c")) == []
         assert lane.files.asks_before(Execute()) == []
 
+    def test_what_it_may_not_be_asked_about_is_not_believed(self, lane: Lane) -> None:
+        ticket = lane.begin(read("/a"))
+        lane.files.settle(ticket, Unclear(), "nothing to show")
+        # somebody changed it, and this write cannot tell
+        effect = lane.does(write("/a", "d"), {"/a": "c"}, {"/a": "d"})
+        assert effect == Witnessed(((version("/a", 2, "d", SEEN), Role.WROTE),))
+
     def test_a_call_that_changes_no_file_or_failed_asks_nothing(self, lane: Lane) -> None:
         shell = lane.begin(Execute(), {"/a": "b"})
         assert lane.files.asks_after(shell, Failed(), "") == []
@@ -616,8 +623,13 @@ class TestStatesWithoutFiles:
         lane.files.adopt({}, 3)
         assert lane.believed() == version("/a", 1, "b")
 
-    def test_an_unchanged_write_to_the_state_stays_what_it_was(self) -> None:
+    def test_a_first_write_of_what_the_step_has_just_written_changes_nothing(self) -> None:
+        lane = Lane()
+        assert lane.end(lane.begin(write("/a", "b")), {"/a": "b"}) == Wrote(V1, None, b"b")
+        assert lane.end(lane.begin(write("/a", "b")), {"/a": "b"}) == Unchanged(V1)
+
+    def test_two_siblings_that_wrote_the_same_first_made_two_versions(self) -> None:
         lane = Lane()
         one, two = lane.begin(write("/a", "b")), lane.begin(write("/a", "b"))
         assert lane.end(one, {"/a": "b"}) == Wrote(V1, None, b"b")
-        assert lane.end(two, {"/a": "b"}) == Unchanged(V1)
+        assert lane.end(two, {"/a": "b"}) == Wrote(version("/a", 2, "b", SEEN), None, b"b")

@@ -258,9 +258,12 @@ class LaneFiles(StateFiles):
         text = contents.from_text(call.text)
         if isinstance(text, Content) and text.data == data:
             version = shared.claimed(ticket, call.path, data)
-            if version is not None:
-                return self._put_version(version, text, ticket)
-            effect = self._put(call.path, text, ticket, Evidence.WITNESSED)
+            if version is None and not ticket.contested:
+                effect = self._put(call.path, text, ticket, Evidence.WITNESSED)
+            else:
+                # a sibling may have written the same: that is another version
+                version = version or self._ordinals.mint(call.path, self.cid_of(data), Evidence.WITNESSED)
+                effect = self._put_version(version, text, ticket)
             shared.announce(Known(effect.version, text.text))
             return effect
         if ticket.contested:

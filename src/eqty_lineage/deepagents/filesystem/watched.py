@@ -74,6 +74,11 @@ class WatchedFiles(SharedFiles):
         """Note that the latest call that named ``path`` may have been refused."""
         self._heard.pop(path, None)
 
+    def begin(self, ticket: Ticket, within: Collection[Ticket] = ()) -> None:
+        """Note that a call is running. What the witness may not be asked about is not believed: it may have changed."""
+        self._forget_all(path for path in self._current if path not in self._heard)
+        super().begin(ticket, within)
+
     def heard(self, call: FileCall, shown: Iterable[str] = ()) -> list[str]:
         """Return the paths heard of that ``call`` is about; ``shown`` are those in the result of a search."""
         match call:
