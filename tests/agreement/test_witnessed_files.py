@@ -86,7 +86,8 @@ class WatchedBesideDisk(RuleBasedStateMachine):
         self.folder.cleanup()
 
     def disk(self) -> Disk:
-        return {path: data for path in PATHS if (data := self.tools.bytes_at(path)) is not None}
+        # a delete names this one too, and a sibling may put a file there
+        return {path: data for path in [*PATHS, "//d"] if (data := self.tools.bytes_at(path)) is not None}
 
     def answers(self, paths: list[str], data: st.DataObject) -> Answers:
         """What a witness on the same disk says; now and then it says nothing."""
