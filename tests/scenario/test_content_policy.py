@@ -457,6 +457,24 @@ def test_messages_stored_in_place(identity: str):
     assert not found(recorded(session), [text, tiny])
 
 
+def test_bytes_that_the_store_had_before_the_policy_are_in_no_later_export():
+    text = canary("before")
+    run(agent(write("w", "/.env", text)), content_policy=None)
+    session = run(agent(write("w", "/.env", text), read("r", "/.env")))
+    assert not found(recorded(session), [text])
+    assert "STORED" in reasons(session.handler)
+    (cid,) = withheld(session, ENV)
+    assert cid != cid_of(text)
+
+
+def test_a_folder_whose_pattern_ends_with_a_slash():
+    text, other = canary("payroll"), canary("elsewhere")
+    paths = ("/app/payroll/2026/jan.csv", "/payroll.csv")
+    session = run(agent(write("1", paths[0], text), write("2", paths[1], other)), content_policy=["payroll/"])
+    assert not found(recorded(session), [text])
+    assert found(recorded(session), [other])
+
+
 def test_what_happened_to_a_withheld_file_is_told_in_full():
     session = run(agent(write("w", ENV, canary("gone")), delete("d", ENV), read("r", ENV)))
     lineage = session.lineage()
@@ -472,10 +490,34 @@ def test_what_happened_to_a_withheld_file_is_told_in_full():
 # --- configuration
 
 
-@pytest.mark.parametrize("patterns", [["["], [""], [3], "*.pem", ["a**b"], ["../x"], ["a\\b"], 7])
+@pytest.mark.parametrize(
+    "patterns", [["["], [""], [3], ["!*.csv"], ["{a,b}.csv"], ["~/x/*"], "*.pem", ["a**b"], ["../x"], ["a\\b"], 7]
+)
 def test_a_malformed_policy_is_refused_at_construction(patterns: Any):
     with pytest.raises(ConfigurationError, match="content_policy"):
         EqtyDeepAgentsHandler(content_policy=patterns)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"queue_size": -1},
+        {"queue_size": "x"},
+        {"queue_size": True},
+        {"flush_timeout": -1},
+        {"flush_timeout": "x"},
+        {"journal": 5},
+    ],
+)
+def test_options_that_would_only_show_in_a_run_are_refused_at_construction(options: Any):
+    with pytest.raises(ConfigurationError, match=next(iter(options))):
+        EqtyDeepAgentsHandler(**options)
+
+
+def test_an_integrity_service_without_its_credential_is_refused_at_construction(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("EQTY_API_KEY", raising=False)
+    with pytest.raises(ConfigurationError, match="integrity service"):
+        EqtyDeepAgentsHandler(integrity_service_url="http://127.0.0.1:1")
 
 
 def test_an_unknown_identity_is_refused_at_construction():

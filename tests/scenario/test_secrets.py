@@ -134,6 +134,21 @@ def test_json_text_in_arguments_and_results():
     assert "kept" in session.lineage().everything()
 
 
+def test_commands_and_addresses():
+    keys = [canary(place) for place in ("header", "variable", "option", "query")]
+
+    @tool
+    def shell(command: str, url: str) -> str:
+        """Run a command."""
+        return "ran"
+
+    command = f"OPENAI_API_KEY={keys[1]} curl -H 'Authorization: Bearer {keys[0]}' --token {keys[2]} --max 3"
+    session = run(agent(call("shell", "s", command=command, url=f"http://x/?a=1&api_key={keys[3]}&b=2"), tools=[shell]))
+    assert not found(recorded(session), keys)
+    assert "--max 3" in session.lineage().everything()
+    assert "b=2" in session.lineage().everything()
+
+
 def test_files_whose_names_sound_like_credentials_are_files():
     files = {"/src/auth.py": file_data("import os\n"), "/token.txt": file_data("a token of thanks\n")}
     session = run(agent(write("w", "/src/key.py", "KEY = 1\n"), plan=True), asked(files=files))

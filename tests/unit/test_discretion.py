@@ -419,3 +419,18 @@ def test_commands_of_any_tool_and_results_that_are_empty():
     one.memory.learn_result(Call("write_file", "/.env"), "Updated file /.env")
     one.memory.learn_result(Call("shell", "/.env"), {"stdout": "another line of it", "n": 1})
     assert sorted(one.memory.lines._all) == [SECRET, "another line of it"]
+
+
+def test_what_a_store_had_already_is_hidden_in_any_case():
+    memory = Memory(Policy(), cid_of, salt="here", is_stored=lambda cid: cid == cid_of(b"one"))
+    assert memory.withholds("/.env", cid_of(b"one"), b"one")
+    assert memory.withholds("/.env", cid_of(b"two"), b"two")
+    assert memory.entity(cid_of(b"one")) != cid_of(b"one")
+    assert memory.entity(cid_of(b"two")) == cid_of(b"two")
+    assert memory.stored == {cid_of(b"one")}
+
+
+def test_credentials_in_commands():
+    assert discretion().refine({"command": "X_TOKEN=abc run"}) == {"command": f"X_TOKEN={REDACTED} run"}
+    rows = [{"command": f"ls {number}"} for number in range(40)]
+    assert discretion().refine([*rows, {"command": "X_TOKEN=abc run"}])[-1] == {"command": f"X_TOKEN={REDACTED} run"}

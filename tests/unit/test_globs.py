@@ -33,6 +33,8 @@ from eqty_lineage.deepagents.discretion.globs import PatternError, Policy
         ("[]].txt", "/].txt"),
         ("caf\u00e9.txt", "/cafe\u0301.txt"),
         ("a?c", "/abc"),
+        ("payroll/", "/app/payroll/2026/jan.csv"),
+        ("/payroll/", "/payroll/x"),
     ],
 )
 def test_what_fits(pattern: str, path: str):
@@ -77,6 +79,9 @@ def test_what_does_not(pattern: str, path: str):
         ["../x"],
         ["./x"],
         ["a\\b"],
+        ["!x"],
+        ["~/x"],
+        ["{a,b}"],
         ["a\0"],
     ],
 )

@@ -2,7 +2,14 @@
 
 import pytest
 
-from eqty_lineage.deepagents.discretion.names import REDACTED, is_credential, may_stay, redact_quoted, redact_text
+from eqty_lineage.deepagents.discretion.names import (
+    REDACTED,
+    is_credential,
+    may_stay,
+    redact_command,
+    redact_quoted,
+    redact_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -116,3 +123,9 @@ def test_what_an_object_says_of_itself_names_no_credentials(text: str, left: str
 )
 def test_quoted_values_in_prose(text: str, left: str):
     assert redact_quoted(text) == left
+
+
+def test_commands_and_addresses():
+    assert redact_command("curl --token abc --max 3 -H 'Authorization: Bearer x.y' http://h/?key=z&n=1") == (
+        f"curl --token {REDACTED} --max 3 -H 'Authorization: {REDACTED}' http://h/?key={REDACTED}&n=1"
+    )

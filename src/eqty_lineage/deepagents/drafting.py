@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from eqty_lineage.deepagents.discretion.memory import Memory
-from eqty_lineage.deepagents.facts import Asset, AssetId, Computation, Gap
+from eqty_lineage.deepagents.facts import Asset, AssetId, Computation, Gap, Why
 from eqty_lineage.deepagents.payloads import serialise
 from eqty_lineage.deepagents.recording import sdk
 from eqty_lineage.deepagents.sinks import Place
@@ -99,7 +99,9 @@ class Drafting:
         if self.memory.is_withheld(cid):
             # whatever it is: with the same bytes as a withheld file
             fields = {**fields, "withheld": True}
-            data = self.memory.stand_in(cid) if self.memory.hidden else None
+            if cid in self.memory.stored:
+                self.note_gap(self._require_frame().run.root, Gap(Why.STORED, str(fields.get("name"))))
+            data = self.memory.stand_in(cid) if self.memory.is_hidden(cid) else None
             cid = self.memory.entity(cid)
         elif data is not None:
             self.memory.opened(cid)

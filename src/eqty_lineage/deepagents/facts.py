@@ -78,6 +78,7 @@ class Why(StrEnum):
     REMOTE = "what a remote agent does is not seen here"
     SELF_INPUT = "an asset stood on both sides of one computation"
     EXTRACTOR = "an extractor failed"
+    STORED = "the store had the bytes of a withheld file already; a number stands for them"
     LINES = "more lines are withheld than are looked for elsewhere"
     FOLDER = "a folder holds a file whose bytes the content policy withholds"
     WITNESS_FAILED = "the witness failed, or what it returned is no answer"

@@ -117,11 +117,20 @@ class Observer(Queueing):
                 logger.warning("%s=1: EqtyDeepAgentsHandler records nothing", DISABLED)
             return
         sdk.require_signer()
-        super().__init__(verbose, integrity_service_url=integrity_service_url)
+        try:
+            super().__init__(verbose, integrity_service_url=integrity_service_url)
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":
+                raise
+            message = f"the integrity service cannot be used: {str(error).partition(chr(10))[0]}"
+            raise sdk.ConfigurationError(message) from error
         self._own = self._conversation()
         for kind in (SkillExtractor, MemoryExtractor, AsyncTaskExtractor, TodoListExtractor, VirtualFileExtractor):
             self.add_extractor(kind())
         sdk.warn_once_if_contents_are_not_stored()
+        if journal not in (True, False) and not isinstance(journal, str | os.PathLike):
+            message = f"journal must be True, False or a path, not {journal!r}"
+            raise sdk.ConfigurationError(message)
         if journal is not False:
             self._journal = open_journal(None if journal is True else Path(journal))
 
@@ -174,7 +183,7 @@ class Observer(Queueing):
             logger.warning(_OVERLAP, at_once)
 
     def _conversation(self) -> Conversation:
-        memory = Memory(self._policy, sdk.cid_of, hidden=self._hidden, salt=uuid4().hex)
+        memory = Memory(self._policy, sdk.cid_of, hidden=self._hidden, salt=uuid4().hex, is_stored=sdk.is_stored)
         return Conversation(sdk.cid_of, Discretion(memory), witnessed=self._witness is not None)
 
     def _start_root(self, run_id: UUID, name: str, metadata: Mapping[str, Any]) -> tuple[Root, Lane]:

@@ -85,6 +85,7 @@ class Queueing(BaseRoom):
 
     def _prepare_queue(self, options: Options) -> None:
         """Set up the recorder; raise :class:`ConfigurationError` for an unknown kind."""
+        _check(options)
         self._recorder = _recorder(options.recording, options.queue_size)
         self._wait = options.wait
         self._flush_timeout = options.flush_timeout
@@ -322,6 +323,16 @@ class Queueing(BaseRoom):
         if root is not None:
             root.gaps.append(gap)
             root.gap_count += 1
+
+
+def _check(options: Options) -> None:
+    size, timeout = options.queue_size, options.flush_timeout
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        message = f"queue_size must be a positive whole number, not {size!r}"
+        raise sdk.ConfigurationError(message)
+    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout >= 0):
+        message = f"flush_timeout must be a number of seconds or None, not {timeout!r}"
+        raise sdk.ConfigurationError(message)
 
 
 def _recorder(recording: str | None, queue_size: int) -> Recorder:

@@ -15,6 +15,7 @@ from eqty_lineage.deepagents.discretion.names import is_credential
 _HINTS: Final = ("key", "token", "secret", "pass", "pwd", "auth", "bearer", "cred", "jwt", "cookie")
 """Every name of a credential has one of these in it."""
 _NAME: Final = re.compile(r'"([^"\\]*)\\*"(?:\s|\\+[nrt])*:')
+_BESIDE: Final = frozenset({"value", "command", "cmd", "url", "uri", "href", "endpoint"})
 _JSON: Final = re.compile(r"(?:\A|\n)\s*[{\[]")
 _FOLDED: Final = re.compile(r"\\u(?:212a|017f|fb0[0-6]|00df|1e9e|0130)|[\u212a\u017f\ufb00-\ufb06\u00df\u1e9e\u0130]")
 """What becomes a Latin letter if case does not count."""
@@ -34,8 +35,8 @@ def is_clean(payload: Any, memory: Memory) -> bool:
     if not memory.texts.isdisjoint(texts):
         return False
     text = "\n".join((text, *names))
-    if "value" in names and any(hint in text.lower() for hint in _HINTS):
-        # a credential's name can stand beside its value
+    if not _BESIDE.isdisjoint(names) and any(hint in text.lower() for hint in _HINTS):
+        # a credential's name can stand beside its value, or in a command
         return False
     return not _may_be_withheld(text, text.lower(), memory)
 

@@ -2,8 +2,8 @@
 
 A pattern without a slash is compared with each part of a path, so that ``.env*`` fits ``/app/.env.local`` and
 ``*credentials*`` all in ``/credentials/``. A pattern with slashes is compared with the whole path, ``**`` standing for
-any number of folders; unless it begins with a slash it may begin anywhere. Case does not count, because on some disks
-it does not.
+any number of folders; unless it begins with a slash it may begin anywhere, and if it ends with one it fits all below.
+Case does not count, because on some disks it does not.
 """
 
 from __future__ import annotations
@@ -52,11 +52,8 @@ class Policy:
 
     @cached_property
     def _of_paths(self) -> list[list[str]]:
-        anywhere = [
-            pattern if pattern.startswith(("/", "**/")) else f"**/{pattern}"
-            for pattern in self.patterns
-            if "/" in pattern
-        ]
+        whole = [f"{pattern}**" if pattern.endswith("/") else pattern for pattern in self.patterns if "/" in pattern]
+        anywhere = [pattern if pattern.startswith(("/", "**/")) else f"**/{pattern}" for pattern in whole]
         return [[part for part in _normal(pattern).split("/") if part] for pattern in anywhere]
 
     @cached_property
@@ -115,6 +112,8 @@ def _check(pattern: object) -> None:
     why = None
     if "\\" in pattern or "\0" in pattern:
         why = "the parts of a path are separated by '/'"
+    if pattern.startswith(("!", "~")) or "{" in pattern:
+        why = "'!', '~' and braces have no meaning here"
     for part in pattern.split("/"):
         if "**" in part and part != "**":
             why = "'**' stands alone between slashes"

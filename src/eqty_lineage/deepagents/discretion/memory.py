@@ -41,7 +41,13 @@ class Memory:
     """What one conversation must not have stored."""
 
     def __init__(
-        self, policy: Policy | None, cid_of: Callable[[bytes], AssetId], *, hidden: bool = False, salt: str = ""
+        self,
+        policy: Policy | None,
+        cid_of: Callable[[bytes], AssetId],
+        *,
+        hidden: bool = False,
+        salt: str = "",
+        is_stored: Callable[[AssetId], bool] = lambda _: False,
     ) -> None:
         """Start with nothing seen.
 
@@ -50,6 +56,8 @@ class Memory:
             cid_of: Computes the content identifier of bytes.
             hidden: Whether withheld bytes are known by a number instead of their CID.
             salt: Tells this conversation's numbers from another's.
+            is_stored: Says whether a store has the bytes of a CID already: an export would show them, so such a
+                content is hidden in any case.
 
         """
         self.policy = policy
@@ -59,9 +67,12 @@ class Memory:
         """Whole texts, of errors, that are withheld however short they are."""
         self._cid_of = cid_of
         self._salt = salt
+        self._is_stored = is_stored
         self._calls: dict[str, Call] = {}
         self._running: Counter[str] = Counter()
         self._cids: set[AssetId] = set()
+        self.stored: set[AssetId] = set()
+        """Those of them that the store had before."""
         self._open: dict[AssetId, None] = {}
         self._empty: set[AssetId] = set()
         self._numbers: dict[AssetId, int] = {}
@@ -94,7 +105,7 @@ class Memory:
             self.lines.learn(text)
         if cid not in self._open and (fits or self.lines.found_in(text)):
             # what was recorded in the open before cannot be taken back
-            self._cids.add(cid)
+            self._withhold(cid)
         return cid in self._cids
 
     def is_withheld(self, cid: AssetId) -> bool:
@@ -112,12 +123,21 @@ class Memory:
         """Withhold this content, whatever carries it; return its CID."""
         cid = self._cid_of(data)
         if cid not in self._open:
-            self._cids.add(cid)
+            self._withhold(cid)
         return cid
+
+    def _withhold(self, cid: AssetId) -> None:
+        if cid not in self._cids and self._is_stored(cid):
+            self.stored.add(cid)
+        self._cids.add(cid)
+
+    def is_hidden(self, cid: AssetId) -> bool:
+        """Whether a number stands for withheld content, and not its CID."""
+        return cid in self._cids and (self.hidden or cid in self.stored)
 
     def entity(self, cid: AssetId) -> AssetId:
         """Return what stands for content in the record: its CID, unless that is to be hidden."""
-        return self._cid_of(self.stand_in(cid)) if self.hidden and cid in self._cids else cid
+        return self._cid_of(self.stand_in(cid)) if self.is_hidden(cid) else cid
 
     def stand_in(self, cid: AssetId) -> bytes:
         """Return the bytes that stand for hidden content; the same content of one conversation has the same."""

@@ -35,7 +35,22 @@ _OTHER_KEYS: Final = frozenset(
 )
 _OTHER_TOKENS: Final = frozenset(
     {
-        *("page", "continuation", "cursor", "stop", "eos", "bos", "pad", "unk", "sep", "mask", "cls", "sync", "start"),
+        *(
+            "page",
+            "pagination",
+            "continuation",
+            "cursor",
+            "stop",
+            "eos",
+            "bos",
+            "pad",
+            "unk",
+            "sep",
+            "mask",
+            "cls",
+            "sync",
+            "start",
+        ),
         *("end", "special"),
     }
 )
@@ -123,6 +138,22 @@ def _has_numbers_alone(value: object) -> bool:
 def redact_text(text: str) -> str:
     """Return the text an object gives of itself without the credentials it names: ``Client(api_key='...')``."""
     return _ASSIGNED.sub(_without_assigned, text) if "=" in text or ":" in text else text
+
+
+_OPTION: Final = re.compile(
+    r"(?P<option>--?(?P<name>[A-Za-z][\w\-]{0,63})(?:=|\s{1,4}))(?P<value>'[^']*'|\"[^\"]*\"|[^\s;|&]+)"
+)
+
+_QUERY: Final = re.compile(r"(?P<option>[?&](?P<name>[A-Za-z_][\w\-.]{0,63})=)(?P<value>[^&#\s'\"]+)")
+
+
+def redact_command(text: str) -> str:
+    """Return a command or an address without the credentials it names: ``API_KEY=x``, ``--token x``, ``?key=x``."""
+    return redact_text(_OPTION.sub(_without_option, _QUERY.sub(_without_option, text)))
+
+
+def _without_option(found: re.Match[str]) -> str:
+    return f"{found['option']}{REDACTED}" if is_credential(found["name"]) else found[0]
 
 
 def redact_quoted(text: str) -> str:

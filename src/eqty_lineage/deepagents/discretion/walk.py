@@ -21,6 +21,7 @@ from eqty_lineage.deepagents.discretion.names import (
     is_credential,
     is_path,
     may_stay,
+    redact_command,
     redact_quoted,
 )
 
@@ -39,6 +40,7 @@ _OF_ARGUMENTS: Final = ("args", "arguments", "input", "partial_json")
 _OF_CALLS: Final = frozenset({"tool_call", "tool_use", "function_call", "server_tool_use", "tool_call_chunk"})
 _OF_RESULTS: Final = frozenset({"tool", "tool_result", "function_call_output"})
 _OF_IDS: Final = ("tool_call_id", "tool_use_id", "call_id")
+_OF_COMMANDS: Final = frozenset({"command", "cmd", "url", "uri", "href", "endpoint"})
 _USAGE: Final = frozenset({"usage", "usage_metadata", "token_usage"})
 _SHORT_TEXT: Final = 20_000
 """Characters up to which prose is searched for quoted values of credentials."""
@@ -143,6 +145,8 @@ class Discretion:
         if key in OF_PATHS and not re.search(r"\s", text):
             # which file it is about may be told
             return text
+        if key in _OF_COMMANDS and len(text) <= _SHORT_TEXT:
+            text = redact_command(text)
         return self._arguments(text) if key in _OF_ARGUMENTS else self._text(text)
 
     def _without_names(self, payload: dict[str, Any]) -> dict[str, Any]:

@@ -63,6 +63,12 @@ def cid_of(data: bytes) -> AssetId:
     return AssetId(str(get_cid_for_bytes(data, _store=False)))
 
 
+def is_stored(cid: AssetId) -> bool:
+    """Whether the store has the bytes of a CID, as far as can be told: an export would hold them."""
+    folder = store_folder_once()
+    return folder is not None and (folder / "blobs" / _bare(cid)).exists()
+
+
 def require_signer() -> None:
     """Raise :class:`ConfigurationError` unless the SDK is initialised and has an active signer.
 
