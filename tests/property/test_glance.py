@@ -40,7 +40,7 @@ payloads = st.recursive(
     max_leaves=30,
 )
 policies = st.sampled_from(
-    [None, Policy(), Policy(["*.env"]), Policy(["??x"]), Policy(["[!]]nv", "/a/**"]), Policy(["caf\u00e9"])]
+    [None, Policy(), Policy(["*.env"]), Policy(["??x"]), Policy(["[!]]nv", "/a/**"]), Policy(["ros\u00e9"])]
 )
 
 

@@ -377,7 +377,7 @@ def test_many_small_values_are_looked_at_where_a_glance_finds_something():
     }
     text = json.dumps({"role": "tool", "tool_call_id": "c", "content": "P=1"})
     assert json.loads(one.refine(text))["content"] == mark("P=1")
-    assert one.refine([*rows, {"t": "caf\u00e9"}]) == [*rows, {"t": "caf\u00e9"}]
+    assert one.refine([*rows, {"t": "na\u00efvet\u00e9"}]) == [*rows, {"t": "na\u00efvet\u00e9"}]
     assert one.refine([*rows, {"/a/CERT.\u017f\u017fh/x": 1}])[-1] == {"/a/CERT.\u017f\u017fh/x": 1}
     policy = discretion(policy=Policy(["*"]))
     assert policy.refine([*rows, {"/x": "P=1"}])[-1] == {"/x": mark("P=1", "/x")}

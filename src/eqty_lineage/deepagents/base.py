@@ -223,7 +223,7 @@ class BaseRoom(Packing, EqtyCallbackHandler):
         self._look_ahead(obj, frame.run)
         payload = plain(obj, lambda path, value, in_command: self._claim(path, value, sink, in_command=in_command))
         payload = self._without_result(payload, obj, frame)
-        payload = self.discreet(payload)
+        payload = self.refined(payload)
         if frame.place.is_state:
             payload = as_occurrence(payload, frame)
         elif frame.place is Place.RESULT and sdk.cid_of(serialise(payload)) == frame.run.input_cid:
@@ -330,7 +330,7 @@ class BaseRoom(Packing, EqtyCallbackHandler):
     def _verbose_metadata(self, fields: dict[str, Any]) -> dict[str, Any]:
         if not self.verbose:
             return {}
-        return dict(super()._verbose_metadata(self.discreet(plain(fields))))
+        return dict(super()._verbose_metadata(self.refined(plain(fields))))
 
     @classmethod
     def _caller_metadata(cls, metadata: dict[str, Any] | None) -> dict[str, Any]:

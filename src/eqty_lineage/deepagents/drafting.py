@@ -53,9 +53,9 @@ class Drafting:
         self, kind: str, payload: Any, name: str, description: str, metadata: Mapping[str, Any] | None = None
     ) -> AssetId:
         """Draft an asset whose content is a payload as the SDK would serialise it."""
-        return self.draft_bytes(kind, serialise(self.discreet(payload)), name, description, metadata)
+        return self.draft_bytes(kind, serialise(self.refined(payload)), name, description, metadata)
 
-    def discreet(self, payload: Any) -> Any:
+    def refined(self, payload: Any) -> Any:
         """Return a payload as it may be stored: without credentials and what the content policy withholds."""
         return self._require_frame().run.root.conversation.discretion.refine(payload)
 
@@ -106,7 +106,7 @@ class Drafting:
         elif data is not None:
             self.memory.opened(cid)
         named = {key: fields[key] for key in ("file_path", "edit_of", "name") if key in fields}
-        shown = {**self.discreet(dict(fields)), **named}
+        shown = {**self.refined(dict(fields)), **named}
         asset = Asset(cid, sdk.metadata_json(shown), data, str(fields.get("name")), alone=is_version)
         self._add(asset)
         return cid

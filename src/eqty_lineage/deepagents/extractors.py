@@ -149,7 +149,7 @@ class TodoListExtractor(StateExtractor):
         if current is None and not sink.is_update and (sink.place is Place.RUN_OUT or not value):
             # nobody is known to plan here
             return UNCLAIMED
-        payload = sink.discreet(plain(value))
+        payload = sink.refined(plain(value))
         open_items = sum(item["status"] != "completed" for item in value)
         cid = lane.files.cid_of(serialise(payload))
         if sink.place is Place.NODE_OUT and sink.run.applied.get("todos") == cid:

@@ -97,7 +97,7 @@ def _is_task(value: object) -> bool:
 
 def _revision(key: str, task: Mapping[str, Any], sink: StateSink) -> StandIn:
     run = sink.run
-    payload = sink.discreet(plain(task))
+    payload = sink.refined(plain(task))
     cid = run.lane.files.cid_of(serialise(payload))
     known = run.lane.remote.get(key)
     said = run.applied.get(f"async_tasks/{key}") == cid and sink.place is Place.NODE_OUT

@@ -43,9 +43,9 @@ class Packing(Drafting):
                 return frame.prompt
             if kind == "Document" and isinstance(payload, dict) and frame.prompt_cid is not None:
                 messages = references.reference("payload", frame.prompt_cid)
-                return self.discreet({**payload, "messages": frame.prompt if self._inline_messages else messages})
+                return self.refined({**payload, "messages": frame.prompt if self._inline_messages else messages})
         payload = (
-            frame.run.root.conversation.discretion.refine_schema(payload) if kind == "Tool" else self.discreet(payload)
+            frame.run.root.conversation.discretion.refine_schema(payload) if kind == "Tool" else self.refined(payload)
         )
         if kind not in ("Document", "Reasoning") or frame.run.kind is Kind.RETRIEVER:
             return payload
@@ -58,7 +58,7 @@ class Packing(Drafting):
 
     def shortened(self, payload: Any) -> Any:
         """Return a payload as it may be stored, its long values kept apart unless payloads are to hold everything."""
-        return references.shorten(self.discreet(payload), self.keep_apart)
+        return references.shorten(self.refined(payload), self.keep_apart)
 
     def prompt_of(self, messages: list[list[Any]], *, is_talk: bool = False) -> Any:
         """Return the payload of a prompt; ``is_talk`` says that it holds the talk so far as one text."""
@@ -75,5 +75,5 @@ class Packing(Drafting):
         for batch in messages:
             shown.look_at(batch)
         if self._inline_messages:
-            return references.shorten(self.discreet(plain(messages)), None)
+            return references.shorten(self.refined(plain(messages)), None)
         return [[shown.payload(message, self.keep) for message in batch] for batch in messages]

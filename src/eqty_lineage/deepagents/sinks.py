@@ -83,7 +83,7 @@ class Drafts(Protocol):
     ) -> AssetId:
         """Draft an asset whose bytes are not to be stored."""
 
-    def discreet(self, payload: Any) -> Any:
+    def refined(self, payload: Any) -> Any:
         """Return a payload as it may be stored."""
 
     def shortened(self, payload: Any) -> Any:
@@ -130,9 +130,9 @@ class StateSink(AssetSink):
         """Draft an asset from a payload."""
         return self._drafts.draft(kind, payload, name, description, self.metadata)
 
-    def discreet(self, payload: Any) -> Any:
+    def refined(self, payload: Any) -> Any:
         """Return a payload as it may be stored."""
-        return self._drafts.discreet(payload)
+        return self._drafts.refined(payload)
 
     @property
     def memory(self) -> Memory:
