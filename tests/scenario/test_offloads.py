@@ -65,9 +65,12 @@ def test_under_an_artifacts_root_too(tmp_path: Path):
     assert lineage.tool("r").files("read") == {path: cid_of(LARGE.encode())}
 
 
-def test_each_of_two_large_results_of_one_message_has_its_own_node():
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_each_of_two_large_results_of_one_message_has_its_own_node(at_once: int):
     both = asks(call("measure", "one"), call("measure", "two"))
-    _, lineage = run(agent(both, tools=[measure]))
+    session = Session()
+    session.invoke(agent(both, tools=[measure]), max_concurrency=at_once)
+    lineage = session.lineage()
     cid = cid_of(LARGE.encode())
     wrote = [step.files("wrote") for step in lineage.all("tools")]
     assert sorted(path for files in wrote for path in files) == [

@@ -361,8 +361,8 @@ def kills(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 def test_the_processes_were_killed_at_all_sorts_of_moments(kills: list[dict[str, Any]]):
     assert len(kills) == KILLS
-    assert sum(one["journal"] > 0 for one in kills) >= KILLS // 4
-    assert sum(len(one["stored before"]) < len(one["steps"]) for one in kills) >= KILLS // 4
+    assert sum(one["journal"] > 0 for one in kills) >= 4
+    assert sum(len(one["stored before"]) < len(one["steps"]) for one in kills) >= 4
     assert len({one["journal"] for one in kills}) >= 4
     assert len({len(one["stored before"]) for one in kills}) >= 4
 

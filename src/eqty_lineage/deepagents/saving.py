@@ -153,7 +153,9 @@ class Saving(Observer):
         for withheld in run.root.withheld.get(run.lane.key, []):
             for saved in withheld.expected:
                 is_named = isinstance(call, Write | Edit | Delete) and is_removed_by(saved.path, call.path)
-                if is_named or isinstance(call, Execute | Foreign) or run.name == "task":
+                if isinstance(call, Foreign):
+                    is_named = call.names(saved.path)
+                if is_named or isinstance(call, Execute) or run.name == "task":
                     withheld.spoiled.add(saved.path)
 
     def _release(self, run: OpenRun, frame: Frame) -> None:
