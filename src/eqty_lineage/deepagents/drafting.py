@@ -103,7 +103,8 @@ class Drafting:
                 self.note_gap(self._require_frame().run.root, Gap(Why.STORED, str(fields.get("name"))))
             data = self.memory.stand_in(cid) if self.memory.is_hidden(cid) else None
             cid = self.memory.entity(cid)
-        elif data is not None:
+        elif data is not None and (is_version or not data.startswith((b"{", b"["))):
+            # a payload that is a mapping or list is no file's bytes
             self.memory.opened(cid)
         named = {key: fields[key] for key in ("file_path", "edit_of", "name") if key in fields}
         shown = {**self.refined(dict(fields)), **named}
@@ -114,7 +115,6 @@ class Drafting:
     def keep(self, data: bytes) -> AssetId:
         """Draft bytes that a payload refers to, and return their CID."""
         cid = sdk.cid_of(data)
-        self.memory.opened(cid)
         self._add(Asset(cid, "", data, "content"))
         return cid
 

@@ -15,7 +15,8 @@ from eqty_lineage.deepagents.discretion.names import is_credential
 _HINTS: Final = ("key", "token", "secret", "pass", "pwd", "auth", "bearer", "cred", "jwt", "cookie")
 """Every name of a credential has one of these in it."""
 _NAME: Final = re.compile(r'"([^"\\]*)\\*"(?:\s|\\+[nrt])*:')
-_BESIDE: Final = frozenset({"value", "command", "cmd", "url", "uri", "href", "endpoint"})
+_NAMING: Final = ("name", "key", "header")
+_OF_COMMANDS: Final = frozenset({"command", "cmd", "url", "uri", "href", "endpoint"})
 _JSON: Final = re.compile(r"(?:\A|\n)\s*[{\[]")
 _FOLDED: Final = re.compile(r"\\u(?:212a|017f|fb0[0-6]|00df|1e9e|0130)|[\u212a\u017f\ufb00-\ufb06\u00df\u1e9e\u0130]")
 """What becomes a Latin letter if case does not count."""
@@ -23,8 +24,9 @@ _FOLDED: Final = re.compile(r"\\u(?:212a|017f|fb0[0-6]|00df|1e9e|0130)|[\u212a\u
 
 def is_clean(payload: Any, memory: Memory) -> bool:
     """Whether nothing in a payload would be changed."""
-    names, texts = _collected(payload)
-    if any(map(is_credential, names)):
+    names, texts, beside = _collected(payload)
+    naming = "\n".join(beside).lower()
+    if any(map(is_credential, names)) or any(hint in naming for hint in _HINTS):
         return False
     text = "\n".join(texts)
     # JSON text, and text that quotes names, are looked at by themselves
@@ -35,9 +37,6 @@ def is_clean(payload: Any, memory: Memory) -> bool:
     if not memory.texts.isdisjoint(texts):
         return False
     text = "\n".join((text, *names))
-    if not _BESIDE.isdisjoint(names) and any(hint in text.lower() for hint in _HINTS):
-        # a credential's name can stand beside its value, or in a command
-        return False
     return not _may_be_withheld(text, text.lower(), memory)
 
 
@@ -60,14 +59,18 @@ def may_quote_credentials(text: str) -> bool:
     return any(hint in lowered for hint in _HINTS)
 
 
-def _collected(payload: Any) -> tuple[set[str], list[str]]:
+def _collected(payload: Any) -> tuple[set[str], list[str], list[str]]:
+    """Return all names, all texts, and those texts that can name a credential: beside a value, or in a command."""
     names: set[str] = set()
     texts: list[str] = []
+    beside: list[str] = []
     left = [payload]
     while left:
         value = left.pop()
         if type(value) is dict:
             names.update(value)
+            if "value" in value:
+                beside += [value[key] for key in _NAMING if isinstance(value.get(key), str)]
             value = value.values()
         for item in value:
             kind = type(item)
@@ -75,7 +78,7 @@ def _collected(payload: Any) -> tuple[set[str], list[str]]:
                 texts.append(item)
             elif kind is dict or kind is list:
                 left.append(item)
-    return names, texts
+    return names, texts, beside if _OF_COMMANDS.isdisjoint(names) else texts
 
 
 def _may_name_credentials(text: str, lowered: str) -> bool:
@@ -92,8 +95,7 @@ def _may_be_withheld(text: str, lowered: str, memory: Memory) -> bool:
     """Whether a text may hold what the content policy withholds: a path, the id of a call, or a line."""
     if memory.policy is None:
         return False
-    hints = memory.policy.hints
-    if hints is None or any(hint in lowered for hint in hints):
+    if memory.policy.may_fit_in(lowered):
         return True
     if ("\\u" in text or not text.isascii()) and _FOLDED.search(text) is not None:
         return True
