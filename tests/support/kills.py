@@ -1,4 +1,7 @@
-"""Processes that record a run and are killed at random moments, and others that recover what they left.
+"""Processes that record a run and are killed on their way, and others that recover what they left.
+
+When a process is killed goes by how far it has come, not by the clock: half of them kill themselves as a callback
+returns, the others are killed when so many contents are in their store.
 
 One process imports everything and never uses the SDK, so that its children start at once, and may use it.
 """
@@ -39,29 +42,36 @@ class Witness(BaseCallbackHandler):
 
     run_inline = True
 
-    def __init__(self, path: Path, computations: Callable[[], int]) -> None:
+    def __init__(self, path: Path, computations: Callable[[], int], last: int | None) -> None:
+        self.callbacks = 0
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
         self._computations = computations
+        self._last = last
 
     def on_chain_end(self, *args: Any, **kwargs: Any) -> None:
         os.pwrite(self._descriptor, f"{self._computations():6}".encode(), 0)
+        self.callbacks += 1
+        if self.callbacks == self._last:
+            os.kill(os.getpid(), signal.SIGKILL)
 
     on_tool_end = on_llm_end = on_chain_end
 
 
-def record(folder: Path) -> None:
-    """Record a run, with a journal."""
+def record(folder: Path, last: int | None = None) -> int:
+    """Record a run, with a journal, and die after so many callbacks; say how many there were."""
     initialise(folder / "store")
     recording = Recording(journal=folder / "journal")
     Path(folder, "context").write_text(str(recording.context.id))
-    witness = Witness(folder / "witnessed", lambda: recording.handler.stats.computations)
+    witness = Witness(folder / "witnessed", lambda: recording.handler.stats.computations, last)
     Path(folder, "ready").touch()
     recording.run(script(), callbacks=(witness,))
+    return witness.callbacks
 
 
 def undisturbed(folder: Path) -> None:
-    record(folder)
-    _write(folder / "result", {"steps": _export(folder).named()})
+    callbacks = record(folder)
+    contents = _contents(folder)
+    _write(folder / "result", {"steps": _export(folder).named(), "callbacks": callbacks, "contents": contents})
 
 
 def recover_all(folder: Path) -> None:
@@ -111,7 +121,7 @@ def _write(path: Path, result: Any) -> None:
     path.write_text(json.dumps(result))
 
 
-def _fork(task: Callable[[Path], None], folder: Path) -> int:
+def _fork(task: Callable[[Path], object], folder: Path) -> int:
     child = os.fork()
     if child:
         return child
@@ -130,38 +140,43 @@ def _join(child: int, folder: Path) -> None:
         raise RuntimeError(Path(folder, "error").read_text() if Path(folder, "error").exists() else f"status {status}")
 
 
-def _kill_at(child: int, folder: Path, seconds: float) -> None:
-    while not Path(folder, "ready").exists():
-        if os.waitpid(child, os.WNOHANG) != (0, 0):
-            raise RuntimeError(Path(folder, "error").read_text())
+def _contents(folder: Path) -> int:
+    """How many contents are in the store."""
+    blobs = folder / "store" / "blobs"
+    return len(list(blobs.iterdir())) if blobs.exists() else 0
+
+
+def _killed(child: int, folder: Path, contents: int | None) -> None:
+    """Wait until a process has killed itself, or kill it when its store holds so many contents."""
+    ended, status = 0, 0
+    while not ended:
+        if contents is not None and Path(folder, "ready").exists() and _contents(folder) >= contents:
+            os.kill(child, signal.SIGKILL)
         time.sleep(0.001)
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+        ended, status = os.waitpid(child, os.WNOHANG)
+    if not os.WIFSIGNALED(status) and Path(folder, "error").exists():
+        raise RuntimeError(Path(folder, "error").read_text())
 
 
 def serve(folder: Path, kills: int) -> None:
     """Kill so many processes, and write what came of each."""
     whole = folder / "undisturbed"
     whole.mkdir()
-    child = _fork(undisturbed, whole)
-    while not Path(whole, "ready").exists():
-        time.sleep(0.001)
-    began = time.monotonic()
-    _join(child, whole)
-    lasts = time.monotonic() - began
-    names = json.loads(Path(whole, "result").read_text())["steps"]
+    _join(_fork(undisturbed, whole), whole)
+    told = json.loads(Path(whole, "result").read_text())
 
     def one(number: int) -> dict[str, Any]:
         own = folder / str(number)
         own.mkdir()
         # the callbacks are over long before all is stored: half of the kills are to meet them
-        latest = lasts if number % 4 < AT_ONCE else lasts / 8
-        _kill_at(_fork(record, own), own, random.uniform(0, latest))  # noqa: S311 - no secret
+        by_itself = number % 4 < AT_ONCE
+        last = random.randint(1, told["callbacks"]) if by_itself else None  # noqa: S311 - no secret
+        contents = None if by_itself else random.randint(0, told["contents"])  # noqa: S311 - no secret
+        _killed(_fork(lambda folder: record(folder, last), own), own, contents)
         _join(_fork(recover_all, own), own)
         result = json.loads(Path(own, "result").read_text())
         shutil.rmtree(own)
-        return {**result, "undisturbed": names}
+        return {**result, "undisturbed": told["steps"]}
 
     results = _several(one, kills, folder)
     _write(folder / "results.json", results)
