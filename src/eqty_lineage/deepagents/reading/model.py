@@ -341,7 +341,6 @@ class Gap:
     reason: str
     what: str
     where: str
-    root: str
 
 
 @dataclass(frozen=True, slots=True)
