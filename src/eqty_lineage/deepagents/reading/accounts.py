@@ -67,7 +67,7 @@ def roots(statements: Statements, steps: Sequence[Step], detail: Callable[[Step]
         of.setdefault(step.root, []).append(step)
     tops = {one.root_run_id: one for one in statements.computations.values() if _is_top(one)}
     for run_id, its in of.items():
-        top = tops.get(run_id)
+        top = tops.get(run_id) or next((step.parts[-1] for step in reversed(its) if step.kind is Kind.RUN), None)
         turns = [step for step in its if step.kind is Kind.TURN and step.lane == _lane_of_root(its)]
         yield Root(
             run_id=run_id,

@@ -1,4 +1,4 @@
-"""How text that a model wrote is shown on one line: nothing in it moves the cursor, hides, or turns other text around.
+r"""How text that a model wrote is shown on one line: nothing in it moves the cursor, hides, or turns other text around.
 
 A terminal obeys escape sequences, and a reader is fooled by what has no width or runs the other way. Such characters
 are shown by number, as in Python: ``\\x1b``, ``\\u202e``. A backslash stays as it is, so ``\\n`` may be either a line
@@ -39,6 +39,6 @@ def _shown(character: str) -> str:
     if character in _SPACES or (character.isprintable() and not _INVISIBLE.match(character)):
         return character
     code = ord(character)
-    if code <= 0xFF:
+    if code <= 0xFF:  # noqa: PLR2004
         return _SHORT.get(character, f"\\x{code:02x}")
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004
