@@ -145,7 +145,7 @@ def _verdict(model: dict[str, Any]) -> str:
         f"<dl><dt>Checked</dt><dd>{html(_short(said['checked_at']))} by {html(said['tool'])}</dd>"
         f"<dt>Manifest</dt><dd>SHA-256 <code>{html(said['manifest_sha256'])}</code></dd>"
         f"<dt>Signed by</dt><dd>{_keys(said['signers'], 'no valid signature')}</dd>"
-        f"<dt>Allowed</dt><dd>{_keys(said['pinned'], 'no signer was pinned: who holds the key was not checked')}</dd></dl>"
+        f"<dt>Allowed</dt><dd>{_keys(said['pinned'], 'no signer was pinned: any key was')}</dd></dl>"
         f"{_list('Does not prove', said['does_not_prove'])}<p>{_NO_EVIDENCE}</p></div>"
     )
 

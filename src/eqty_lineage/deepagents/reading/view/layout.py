@@ -24,6 +24,8 @@ COLOURS: Final = 8
 TOP, ROW, RAIL, GAP = 34, 50, 28, 14
 NAME: Final = 16
 """Characters of a tool's name that its box shows."""
+PATH: Final = 21
+"""Characters of a path that its rail shows: the last ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +127,9 @@ class _Layout:
                     f'<text class="agent" x="28" y="{y + 4}">{name}<title>{html(row.agent)}</title></text>'
                 )
         for path, number in self.rails.items():
-            shown = path if len(path) <= 24 else "…" + path[-23:]
+            shown = html(path if len(path) <= PATH else "…" + path[1 - PATH :])
             parts.append(
-                f'<text class="path" x="28" y="{self._rail(number) + 4}">{html(shown)}<title>{html(path)}</title></text>'
+                f'<text class="path" x="28" y="{self._rail(number) + 4}">{shown}<title>{html(path)}</title></text>'
             )
         return "".join(parts) + "</svg>"
 
@@ -151,8 +153,7 @@ class _Layout:
                 row = self.row_of.get(key, 0)
                 y = self._y(row)
                 yield (
-                    f'<path class="lane c{self.rows[row].colour}" '
-                    f'd="M{max(start, left):g} {y}H{min(end, right):g}"/>'
+                    f'<path class="lane c{self.rows[row].colour}" d="M{max(start, left):g} {y}H{min(end, right):g}"/>'
                 )
         for path, number in self.rails.items():
             start, end = self.met.get(path, right), self.ends.get(path, left)
