@@ -44,7 +44,8 @@ def page(run: Run, *, report: Report | None = None, content: bool = True) -> str
     if report is not None and report.manifest != model["head"]["manifest"]:
         raise ReadingError("the report is of another manifest")
     style, code = _static("view.css"), _static("view.js")
-    policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(code)}'; base-uri 'none'; form-action 'none'"
+    allowed = ("default-src 'none'", f"style-src '{_hash(style)}'", f"script-src '{_hash(code)}'")
+    policy = "; ".join([*allowed, "base-uri 'none'", "form-action 'none'"])
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',

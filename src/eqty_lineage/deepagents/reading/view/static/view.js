@@ -305,7 +305,7 @@
     const inside = [head, facts([
       ["When", time(step.s) ? time(step.s) + (step.e ? " to " + time(step.e).slice(11) : "") : time(step.at)],
       ["Status", step.st || "not recorded"],
-      ["Asked by", step.asked ? [stepLink(step.asked[0], `#${step.asked[0]}, turn ${(steps.get(step.asked[0]) || {}).turn ?? "?"}`), " ", el("span", "chip " + (step.asked[1] === "signed" ? "plain" : "fair"), step.asked[1] === "signed" ? "by a signed statement" : "inferred from the call's id")] : null],
+      ["Asked by", step.asked ? [stepLink(step.asked[0], `#${step.asked[0]}, turn ${(steps.get(step.asked[0]) || {}).turn ?? "?"}`), " ", el("span", "chip " + (step.asked[1] === "signed" ? "plain" : "fair"), step.asked[1] === "signed" ? "stated" : "inferred from the call's id")] : null],
       ["Within", step.within ? stepLink(step.within) : null],
       ["Plan", step.plan ? link("#plan", "ref", "revision " + step.plan) : null],
       ["Call", step.call ? el("code", "id", safe(step.call)) : null]])];
