@@ -43,8 +43,12 @@ VALUES = (
 RUNS = ("runs", "lanes", "agents")
 STATE = ("sinks", "file_effects", "extractors", "given")
 
+# Of the recording side, the reader knows how references are put back: plain JSON in, plain JSON out.
+READING = ("reading", "reading.*", "references.expand", "references.NotExpandableError")
+
 ROOMS = {
-    "__init__": Room(
+    "__init__": Room(ours=("public",)),
+    "public": Room(
         ours=("handler", "extractors", "given", "references", "recording.sdk", "recording.journal", "discretion.globs"),
         base="public",
     ),
@@ -95,7 +99,12 @@ ROOMS = {
     "tool_calls": Room(ours=("observing", "saving", "chains", "drafting", *VALUES, *RUNS, *STATE, *PURE)),
     "retrievals": Room(ours=("observing", "saving", *VALUES, *RUNS, *STATE, *PURE)),
     "handler": Room(ours=("chains", "model_turns", "tool_calls", "retrievals")),
-    "reading.*": Room(ours=("reading", "reading.*")),
+    # what a command prints with, what hashes and what verifies signatures, and one of the formats of an export
+    "reading.cli": Room(ours=READING, others=("click", "rich")),
+    "reading.cli.*": Room(ours=READING, others=("click", "rich")),
+    "reading.verification.*": Room(ours=READING, others=("blake3", "eqty_sdk")),
+    "reading.exports.prov": Room(ours=READING, others=("prov",)),
+    "reading.*": Room(ours=READING),
 }
 
 
@@ -179,8 +188,15 @@ def test_every_module_imports_only_what_its_room_may(root: Path) -> None:
         ("base", "from eqty_lineage.deepagents.recording import sdk"),
         ("model_turns", "from langchain_core.messages import BaseMessage"),
         ("handler", "import importlib.metadata"),
-        ("__init__", "from eqty_lineage.deepagents.handler import EqtyDeepAgentsHandler"),
-        ("__init__", "from .handler import EqtyDeepAgentsHandler"),
+        ("__init__", "from eqty_lineage.deepagents import public"),
+        ("public", "from eqty_lineage.deepagents.handler import EqtyDeepAgentsHandler"),
+        ("public", "from .handler import EqtyDeepAgentsHandler"),
+        ("reading.files", "from eqty_lineage.deepagents.reading.model import File"),
+        ("reading.details", "from ..references import NotExpandableError, expand"),
+        ("reading.cli.__init__", "import click, rich.console"),
+        ("reading.verification.hashing", "def f():\n    import blake3"),
+        ("reading.verification.signatures", "from eqty_sdk import verify_statement"),
+        ("reading.exports.prov", "from prov.model import ProvDocument"),
     ],
 )
 def test_allowed(module: str, source: str) -> None:
@@ -227,7 +243,20 @@ def test_allowed(module: str, source: str) -> None:
         ("handler", "from . import reading"),
         ("reading.manifest", "from ..handler import EqtyDeepAgentsHandler"),
         ("reading.manifest", "from .. import facts"),
+        ("reading.manifest", "from .. import references"),
+        ("reading.manifest", "from ..references import KEY"),
+        ("reading.manifest", "from eqty_lineage.deepagents import expand"),
+        ("reading.manifest", "from eqty_lineage.deepagents.public import expand"),
+        ("reading.manifest", "from eqty_lineage.langchain import EqtyCallbackHandler"),
         ("reading.manifest", "import langchain_core"),
+        ("reading.manifest", "import eqty_sdk"),
+        ("reading.manifest", "import blake3"),
+        ("reading.view.page", "import rich"),
+        ("reading.exports.slsa", "import prov"),
+        ("reading.cli.main", "import blake3"),
+        ("reading.verification.report", "import click"),
+        ("public", "from .reading import read"),
+        ("__init__", "from .handler import EqtyDeepAgentsHandler"),
         # never imported by anything
         ("handler", "import deepagents"),
         ("handler", "from langchain.agents import create_agent"),

@@ -1,21 +1,6 @@
 """EQTY lineage for DeepAgents: a LangChain callback handler that records a deep agent's run."""
 
-from eqty_lineage.langchain import (
-    UNCLAIMED,
-    AssetSink,
-    EqtyCallbackHandler,
-    PathExtractor,
-    StateExtractor,
-    eqty_tool,
-)
-
-from eqty_lineage.deepagents.discretion.globs import DEFAULT as DEFAULT_CONTENT_POLICY
-from eqty_lineage.deepagents.extractors import TodoListExtractor, VirtualFileExtractor
-from eqty_lineage.deepagents.given import AsyncTaskExtractor, MemoryExtractor, SkillExtractor
-from eqty_lineage.deepagents.handler import EqtyDeepAgentsHandler
-from eqty_lineage.deepagents.recording.journal import Recovered, recover
-from eqty_lineage.deepagents.recording.sdk import ConfigurationError
-from eqty_lineage.deepagents.references import NotExpandableError, expand
+from typing import TYPE_CHECKING
 
 __all__ = [
     "DEFAULT_CONTENT_POLICY",
@@ -37,3 +22,38 @@ __all__ = [
     "expand",
     "recover",
 ]
+
+if TYPE_CHECKING:
+    from eqty_lineage.deepagents.public import (
+        DEFAULT_CONTENT_POLICY,
+        UNCLAIMED,
+        AssetSink,
+        AsyncTaskExtractor,
+        ConfigurationError,
+        EqtyCallbackHandler,
+        EqtyDeepAgentsHandler,
+        MemoryExtractor,
+        NotExpandableError,
+        PathExtractor,
+        Recovered,
+        SkillExtractor,
+        StateExtractor,
+        TodoListExtractor,
+        VirtualFileExtractor,
+        eqty_tool,
+        expand,
+        recover,
+    )
+else:
+    # Reading a manifest (`eqty_lineage.deepagents.reading`) runs this module too, and needs neither LangChain nor the
+    # SDK. Hidden from type checkers, for which it would make every name exist.
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from eqty_lineage.deepagents import public  # noqa: PLC0415 - only when a name is asked for
+
+        globals()[name] = value = getattr(public, name)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
