@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from eqty_lineage.deepagents.reading.model import Kind, PlanRevision, Root, Step
+from eqty_lineage.deepagents.reading.model import Computation, How, Kind, PlanRevision, Root, Step
 from eqty_lineage.deepagents.reading.verification.report import Report
 from eqty_lineage.deepagents.reading.view import filed
 from eqty_lineage.deepagents.reading.view.pool import Pool
@@ -28,7 +28,7 @@ def model(run: Run, report: Report | None, *, content: bool) -> dict[str, Any]:
 
     """
     pool = Pool(run.entities)
-    lanes = {key: number for number, key in enumerate(run.lanes)}
+    lanes = {key: (number, lane.agent) for number, (key, lane) in enumerate(run.lanes.items())}
     paths = {path: number for number, path in enumerate(run.files)}
     signers: dict[str, int] = {}
     prompts: dict[str, tuple[int, list[int]]] = {}
@@ -62,7 +62,7 @@ def model(run: Run, report: Report | None, *, content: bool) -> dict[str, Any]:
         "hidden": _hidden(run),
         "signers": list(signers),
     }
-    return made | {"texts": pool.texts, "messages": pool.messages, "cids": pool.cids}
+    return made | {"texts": pool.texts, "messages": pool.messages, "cids": pool.cids, "words": pool.words}
 
 
 def _filled(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,42 +109,49 @@ def _verdict(report: Report, *, content: bool) -> dict[str, Any]:
 
 
 def _step(
-    step: Step, pool: Pool, lanes: Mapping[str, int], paths: Mapping[str, int], signers: dict[str, int]
+    step: Step, pool: Pool, lanes: Mapping[str, tuple[int, str]], paths: Mapping[str, int], signers: dict[str, int]
 ) -> dict[str, Any]:
+    lane = lanes.get(step.lane)
     return _filled(
         {
             "n": step.number,
             "k": str(step.kind),
-            "name": step.name,
-            "agent": step.agent,
-            "lane": lanes.get(step.lane),
+            "name": pool.word(step.name),
+            "agent": None if lane and lane[1] == step.agent else pool.word(step.agent),
+            "lane": lane[0] if lane else None,
             "turn": step.turn,
-            "st": step.status,
-            "at": step.timestamp,
+            "st": None if step.status == "ok" else step.status or "not recorded",
+            "at": None if step.started_at else step.timestamp,
             "s": step.started_at,
-            "e": step.ended_at,
+            "e": _beyond(step.started_at, step.ended_at),
             "m": [str(mark) for mark in step.marks],
             "f": [
-                [paths.get(use.path, -1), use.version, use.role, use.evidence, pool.cid(use.cid)] for use in step.files
+                [paths.get(use.path, -1), use.version, pool.word(use.role), pool.word(use.evidence), pool.cid(use.cid)]
+                for use in step.files
             ],
             "plan": step.wrote_plan,
-            "asked": [step.asked_by.step, str(step.asked_by.how)] if step.asked_by else None,
+            "asked": [step.asked_by.step, *([] if step.asked_by.how is How.SIGNED else [1])] if step.asked_by else None,
             "within": step.within,
             "call": step.call_id,
             "i": [pool.cid(cid) for cid in step.inputs],
             "o": [pool.cid(cid) for cid in step.outputs],
-            "p": [
-                [
-                    part.id,
-                    part.type,
-                    part.name if part.name != step.name else "",
-                    part.sequence,
-                    signers.setdefault(part.signer, len(signers)),
-                ]
-                for part in step.parts
-            ],
+            "p": [_part(part, step.name, pool, signers) for part in step.parts],
         }
     )
+
+
+def _part(part: Computation, name: str, pool: Pool, signers: dict[str, int]) -> list[Any]:
+    own = pool.word("" if part.name == name else part.name)
+    signer = signers.setdefault(part.signer, len(signers))
+    return [part.id, pool.word(part.type), own, pool.sequence(part.sequence), *([signer] if signer else [])]
+
+
+def _beyond(first: str, second: str) -> Any:
+    """Say a second text by how much of its beginning is the first's, and the rest: times of a step are close."""
+    shared = next((at for at, (one, two) in enumerate(zip(first, second, strict=False)) if one != two), None)
+    if shared is None:
+        shared = min(len(first), len(second))
+    return [shared, second[shared:]] if second else None
 
 
 def _detail(run: Run, step: Step, pool: Pool, prompts: dict[str, tuple[int, list[int]]]) -> dict[str, Any]:
@@ -168,11 +175,23 @@ def _detail(run: Run, step: Step, pool: Pool, prompts: dict[str, tuple[int, list
 
 
 def _prompt(step: Step, messages: list[int], prompts: dict[str, tuple[int, list[int]]]) -> list[Any]:
-    """Say a prompt by what it adds to the lane's last one: a conversation's prompts are each other's beginnings."""
+    """Say a prompt by what it adds to the lane's last one: a conversation's prompts are each other's beginnings.
+
+    Returns:
+        The lane's last turn (0: none), how many messages it begins with of that turn's prompt, and of the others the
+        first and how many in a row, again and again.
+
+    """
     number, before = prompts.get(step.lane, (0, []))
     shared = _shared(before, messages)
     prompts[step.lane] = (step.number, messages)
-    return [number if shared else 0, shared, *messages[shared:]]
+    rows: list[int] = []
+    for message in messages[shared:]:
+        if rows and message == rows[-2] + rows[-1]:
+            rows[-1] += 1
+        else:
+            rows += [message, 1]
+    return [number, shared, *rows]
 
 
 def _shared(first: list[int], second: list[int]) -> int:

@@ -32,14 +32,14 @@ PATH: Final = 21
 class Place:
     """Where a step stands: its left edge, its width, its row."""
 
-    left: float
-    width: float
+    left: int
+    width: int
     row: int
 
     @property
-    def middle(self) -> float:
+    def middle(self) -> int:
         """The middle, from left to right."""
-        return self.left + self.width / 2
+        return self.left + self.width // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class _Layout:
         self.rail_top = TOP + ROW * len(self.rows) + GAP
         self.height = self.rail_top + RAIL * len(self.rails) + GAP
         self.places: dict[int, Place] = {}
-        left = 12.0
+        left = 12
         for step in self.steps:
             width = _width(step)
             self.places[step.number] = Place(left, width, self.row_of.get(step.lane, 0))
@@ -84,17 +84,17 @@ class _Layout:
         self.spans = self._spans()
         self.met, self.ends = self._uses()
 
-    def _spans(self) -> dict[str, tuple[float, float]]:
-        spans: dict[str, tuple[float, float]] = {}
+    def _spans(self) -> dict[str, tuple[int, int]]:
+        spans: dict[str, tuple[int, int]] = {}
         for step in self.steps:
             place = self.places[step.number]
-            start, _ = spans.get(step.lane, (place.left, 0.0))
+            start, _ = spans.get(step.lane, (place.left, 0))
             spans[step.lane] = (start, place.left + place.width)
         return spans
 
-    def _uses(self) -> tuple[dict[str, float], dict[str, float]]:
-        met: dict[str, float] = {}
-        ends: dict[str, float] = {}
+    def _uses(self) -> tuple[dict[str, int], dict[str, int]]:
+        met: dict[str, int] = {}
+        ends: dict[str, int] = {}
         for step in self.steps:
             x = self.places[step.number].middle
             for use in step.files:
@@ -107,7 +107,7 @@ class _Layout:
 
     def drawing(self) -> Drawing:
         segments = []
-        left = 0.0
+        left = 0
         for start in range(0, len(self.steps), SEGMENT):
             steps = self.steps[start : start + SEGMENT]
             after = start + SEGMENT
@@ -133,10 +133,10 @@ class _Layout:
             )
         return "".join(parts) + "</svg>"
 
-    def _segment(self, steps: list[Step], left: float, right: float) -> str:
+    def _segment(self, steps: list[Step], left: int, right: int) -> str:
         width = right - left
         parts = [
-            f'<svg class="seg" width="{width:g}" height="{self.height}" viewBox="{left:g} 0 {width:g} {self.height}">',
+            f'<svg class="seg" width="{width}" height="{self.height}" viewBox="{left} 0 {width} {self.height}">',
             *self._lines(left, right),
         ]
         for step in steps:
@@ -147,25 +147,26 @@ class _Layout:
             parts.extend(self._versions(step))
         return "".join(parts) + "</svg>"
 
-    def _lines(self, left: float, right: float) -> Iterator[str]:
+    def _lines(self, left: int, right: int) -> Iterator[str]:
         for key, (start, end) in self.spans.items():
             if start < right and end > left:
                 row = self.row_of.get(key, 0)
                 y = self._y(row)
-                yield (
-                    f'<path class="lane c{self.rows[row].colour}" d="M{max(start, left):g} {y}H{min(end, right):g}"/>'
-                )
+                yield f'<path class="lane c{self.rows[row].colour}" d="M{max(start, left)} {y}H{min(end, right)}"/>'
+        rails = []
         for path, number in self.rails.items():
             start, end = self.met.get(path, right), self.ends.get(path, left)
             if start < right and end > left:
-                yield f'<path class="rail" d="M{max(start, left):g} {self._rail(number)}H{min(end, right):g}"/>'
+                rails.append(f"M{max(start, left)} {self._rail(number)}H{min(end, right)}")
+        if rails:
+            yield f'<path class="rail" d="{"".join(rails)}"/>'
 
     def _connections(self, step: Step) -> Iterator[str]:
         place = self.places[step.number]
         y = self._y(place.row) + 12
         for number, role in self._touched(step):
-            kind = {"wrote": "wrote", "removed": "removed"}.get(role, "read")
-            yield f'<path class="use {kind}" data-s="{step.number}" d="M{place.middle:g} {y}V{self._rail(number)}"/>'
+            kind = {"wrote": "w", "removed": "x"}.get(role, "r")
+            yield f'<path class="use {kind}" data-s="{step.number}" d="M{place.middle} {y}V{self._rail(number)}"/>'
 
     def _touched(self, step: Step) -> list[tuple[int, str]]:
         """Each rail once: what was written also replaced something, and says more."""
@@ -190,14 +191,14 @@ class _Layout:
                 name = f"v{use.version}" if use.version is not None else "?"
                 width = 10 + 7 * len(name)
                 yield (
-                    f'<g class="ver"><rect x="{x - width / 2:g}" y="{y - 8}" width="{width}" height="16" rx="8"/>'
-                    f'<text x="{x:g}" y="{y + 4}">{name}</text></g>'
+                    f'<g class="ver"><rect x="{x - width // 2}" y="{y - 8}" width="{width}" height="16" rx="8"/>'
+                    f'<text x="{x}" y="{y + 4}">{name}</text></g>'
                 )
             elif use.role == "removed":
-                yield f'<path class="gone" d="M{x - 4:g} {y - 4}l8 8m0 -8l-8 8"/>'
+                yield f'<path class="gone" d="M{x - 4} {y - 4}l8 8m0 -8l-8 8"/>'
             elif number not in drawn and not any(u.path == use.path and u.role == "wrote" for u in step.files):
                 drawn.add(number)
-                yield f'<circle class="seen" cx="{x:g}" cy="{y}" r="3.5"/>'
+                yield f'<circle class="seen" cx="{x}" cy="{y}" r="3.5"/>'
 
     def _handovers(self, step: Step) -> Iterator[str]:
         lane = self.lanes.get(step.lane)
@@ -211,37 +212,31 @@ class _Layout:
         colour = self.rows[place.row].colour
         if lane.steps and step.number == lane.steps[0]:
             x = place.left
-            yield f'<path class="hand c{colour}" d="M{x - 10:g} {above}C{x - 2:g} {above} {x - 10:g} {y} {x:g} {y}"/>'
+            yield f'<path class="hand c{colour}" d="M{x - 10} {above}C{x - 2} {above} {x - 10} {y} {x} {y}"/>'
         if lane.steps and step.number == lane.steps[-1]:
             x = place.left + place.width
-            yield f'<path class="hand c{colour}" d="M{x:g} {y}C{x + 10:g} {y} {x + 2:g} {above} {x + 10:g} {above}"/>'
+            yield f'<path class="hand c{colour}" d="M{x} {y}C{x + 10} {y} {x + 2} {above} {x + 10} {above}"/>'
 
     def _step(self, step: Step) -> str:
         place = self.places[step.number]
         x, y = place.left, self._y(place.row)
         kind = step.kind.value if step.kind in {Kind.TURN, Kind.TOOL} else "other"
         failed = " bad" if step.status == "error" else " paused" if step.status == "interrupted" else ""
-        title = f"#{step.number} {step.name}" if step.kind is not Kind.TURN else f"#{step.number} turn {step.turn}"
-        if step.agent:
-            title += f" of {step.agent}"
-        for mark in step.marks:
-            title += f"; {mark}"
         if step.kind is Kind.TURN:
             shape = (
-                f'<circle cx="{place.middle:g}" cy="{y}" r="13"/>'
-                f'<text x="{place.middle:g}" y="{y + 4}">{step.turn if step.turn is not None else "·"}</text>'
+                f'<circle cx="{place.middle}" cy="{y}" r="13"/>'
+                f'<text x="{place.middle}" y="{y + 4}">{step.turn if step.turn is not None else "·"}</text>'
             )
         else:
             shape = (
-                f'<rect x="{x:g}" y="{y - 12}" width="{place.width:g}" height="24" rx="5"/>'
-                f'<text x="{place.middle:g}" y="{y + 4}">{html(step.name or str(step.kind), NAME)}</text>'
+                f'<rect x="{x}" y="{y - 12}" width="{place.width}" height="24" rx="5"/>'
+                f'<text x="{place.middle}" y="{y + 4}">{html(step.name or str(step.kind), NAME)}</text>'
             )
-        marks = f'<circle class="mark" cx="{x + place.width - 2:g}" cy="{y - 12}" r="4.5"/>' if step.marks else ""
+        marks = f'<circle class="mark" cx="{x + place.width - 2}" cy="{y - 12}" r="4.5"/>' if step.marks else ""
         colour = self.rows[place.row].colour if self.rows else 0
         return (
-            f'<a href="#step-{step.number}" id="g{step.number}" tabindex="-1" class="s {kind} c{colour}{failed}">'
-            f'<title>{html(title)}</title><text class="num" x="{place.middle:g}" y="14">{step.number}</text>'
-            f"{shape}{marks}</a>"
+            f'<a href="#step-{step.number}" class="s {kind} c{colour}{failed}">'
+            f'<text class="num" x="{place.middle}" y="14">{step.number}</text>{shape}{marks}</a>'
         )
 
     def _y(self, row: int) -> int:
@@ -251,8 +246,8 @@ class _Layout:
         return self.rail_top + RAIL * number + RAIL // 2
 
 
-def _width(step: Step) -> float:
-    return 26 if step.kind is Kind.TURN else 16 + 6.7 * min(len(step.name or str(step.kind)), NAME)
+def _width(step: Step) -> int:
+    return 26 if step.kind is Kind.TURN else 16 + 67 * min(len(step.name or str(step.kind)), NAME) // 10
 
 
 def _rows(run: Run) -> tuple[list[_Row], dict[str, int]]:

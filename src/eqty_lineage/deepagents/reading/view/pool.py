@@ -19,11 +19,14 @@ class Pool:
         self.texts: list[Any] = []
         self.messages: list[dict[str, Any]] = []
         self.cids: list[list[Any]] = []
+        self.words: list[str] = []
         self._entities = entities
         self._text_numbers: dict[str, int] = {}
         self._message_numbers: dict[tuple[Any, ...], int] = {}
         self._known: dict[int, tuple[Message, int]] = {}
         self._cid_numbers: dict[str, int] = {}
+        self._word_numbers: dict[str, int] = {}
+        self._sequence = 0
 
     def text(self, text: str) -> int:
         """Return the number of a text."""
@@ -32,6 +35,21 @@ class Pool:
             number = self._text_numbers[text] = len(self.texts)
             self.texts.append(text if len(text) <= LONGEST else {"cut": text[:LONGEST], "of": len(text)})
         return number
+
+    def word(self, word: str) -> int:
+        """Return the number of a name: few, and in every step."""
+        number = self._word_numbers.get(word)
+        if number is None:
+            number = self._word_numbers[word] = len(self.words)
+            self.words.append(word)
+        return number
+
+    def sequence(self, sequence: int | None) -> int | None:
+        """Return how far a computation is from the one before it: shorter than sixteen digits."""
+        if sequence is None:
+            return None
+        before, self._sequence = self._sequence, sequence
+        return sequence - before
 
     def value(self, value: Any) -> list[Any]:
         """Return the number of a text, and whether it is JSON rather than the text itself."""
@@ -61,7 +79,7 @@ class Pool:
                 self.cids.append([cid])
             else:
                 name = entity.names[0] if entity.names else ""
-                self.cids.append([cid, name, entity.size, *([1] if entity.withheld else [])])
+                self.cids.append([cid, self.word(name), entity.size, *([1] if entity.withheld else [])])
         return number
 
     def _shown(self, message: Message) -> dict[str, Any]:

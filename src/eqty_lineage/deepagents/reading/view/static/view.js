@@ -3,6 +3,21 @@
 (() => {
   const run = JSON.parse(document.getElementById("run").textContent);
   const at = (id) => document.getElementById(id);
+  // What the file says in short, in full again.
+  const said = { sequence: 0 };
+  for (const step of run.steps) {
+    step.name = run.words[step.name];
+    step.agent = step.agent === undefined ? (step.lane === undefined ? "" : run.lanes[step.lane].agent || "") : run.words[step.agent];
+    step.st = step.st === undefined ? "ok" : step.st;
+    if (step.e) step.e = (step.s || "").slice(0, step.e[0]) + step.e[1];
+    step.at = step.at || step.s || "";
+    for (const use of step.f || []) { use[2] = run.words[use[2]]; use[3] = run.words[use[3]]; }
+    for (const p of step.p || []) {
+      p[1] = run.words[p[1]]; p[2] = run.words[p[2]]; p[4] = p[4] || 0;
+      if (p[3] !== null) p[3] = said.sequence += p[3];
+    }
+  }
+  for (const c of run.cids) if (c.length > 1) c[1] = run.words[c[1]];
   const steps = new Map(run.steps.map((step) => [step.n, step]));
   const SHORT = 3000, ROW = 36, PRINTED = 3000;
   const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{d800}-\u{dfff}]|[\u{e0000}-\u{e007f}]/gu;
@@ -55,13 +70,22 @@
     depths.set(step.lane, n); return n;
   };
   const time = (text) => (text || "").replace("T", " ").replace(/\.\d+/, "").replace(/(\+00:00|Z)$/, " UTC");
-  // A prompt is told by what it adds to an earlier one of its lane: [step, how many of its messages, then these].
+  // A prompt is told by what it adds to the one before in its lane: [step, how many of its messages, first, count, ...].
   const prompt = (step) => {
     const chain = []; let now = step;
-    while (now && now.q) { chain.push(now.q); now = now.q[0] ? steps.get(now.q[0]) : null; }
+    while (now && now.q) { chain.push(now.q); now = now.q[0] && now.q[1] ? steps.get(now.q[0]) : null; }
     let all = [];
-    for (const q of chain.reverse()) all = all.slice(0, q[1]).concat(q.slice(2));
+    for (const q of chain.reverse()) {
+      all = all.slice(0, q[1]);
+      for (let i = 2; i < q.length; i += 2) for (let j = 0; j < q[i + 1]; j += 1) all.push(q[i] + j);
+    }
     return all;
+  };
+  // What a turn's prompt has that the lane's last one had not: only what stands in the step itself need be looked at.
+  const news = (step) => {
+    const own = [], q = step.q || [];
+    for (let i = 2; i < q.length; i += 2) for (let j = 0; j < q[i + 1]; j += 1) own.push(q[i] + j);
+    return own;
   };
   const summary = (step) => {
     if (step.k === "turn") {
@@ -85,7 +109,7 @@
     if (text === undefined) {
       const parts = ["#" + step.n, step.name, step.agent, kind(step), step.st, ...(step.m || [])];
       for (const use of (step.f || [])) if (use[0] >= 0) parts.push(file(use[0]).path);
-      for (const n of [...(step.q || []).slice(2), ...(step.a || [])]) {
+      for (const n of [...news(step), ...(step.a || [])]) {
         const m = run.messages[n];
         parts.push(whole(m.t)); for (const c of (m.c || [])) parts.push(c[0], whole(c[2]));
       }
@@ -305,7 +329,7 @@
     const inside = [head, facts([
       ["When", time(step.s) ? time(step.s) + (step.e ? " to " + time(step.e).slice(11) : "") : time(step.at)],
       ["Status", step.st || "not recorded"],
-      ["Asked by", step.asked ? [stepLink(step.asked[0], `#${step.asked[0]}, turn ${(steps.get(step.asked[0]) || {}).turn ?? "?"}`), " ", el("span", "chip " + (step.asked[1] === "signed" ? "plain" : "fair"), step.asked[1] === "signed" ? "stated" : "inferred from the call's id")] : null],
+      ["Asked by", step.asked ? [stepLink(step.asked[0], `#${step.asked[0]}, turn ${(steps.get(step.asked[0]) || {}).turn ?? "?"}`), " ", el("span", "chip " + (step.asked[1] ? "fair" : "plain"), !step.asked[1] ? "stated" : "inferred from the call's id")] : null],
       ["Within", step.within ? stepLink(step.within) : null],
       ["Plan", step.plan ? link("#plan", "ref", "revision " + step.plan) : null],
       ["Call", step.call ? el("code", "id", safe(step.call)) : null]])];
@@ -315,10 +339,11 @@
     if (step.out) inside.push(part("Output", block(step.out[0], step.out[1] ? "text json" : "text")));
     if (step.a) inside.push(part("Answer", step.a.map(message)));
     if (step.q) {
-      const all = prompt(step), fresh = step.q[0] ? step.q[1] : 0;
-      const earlier = el("details", "earlier", el("summary", "", `${fresh} earlier message${fresh === 1 ? "" : "s"}, as in `, stepLink(step.q[0])));
-      earlier.addEventListener("toggle", () => { if (earlier.open && earlier.children.length === 1) earlier.append(...all.slice(0, fresh).map(message)); });
-      inside.push(part(`Prompt: ${all.length} message${all.length === 1 ? "" : "s"}`, fresh ? earlier : null, all.slice(fresh).map(message)));
+      const all = prompt(step), last = step.q[0] ? steps.get(step.q[0]) : null, had = new Set(last && last.q ? prompt(last) : []);
+      const old = all.filter((n) => had.has(n)), fresh = all.filter((n) => !had.has(n));
+      const earlier = el("details", "earlier", el("summary", "", `${old.length} earlier message${old.length === 1 ? "" : "s"}, as in `, last ? stepLink(last.n) : ""));
+      earlier.addEventListener("toggle", () => { if (earlier.open && earlier.children.length === 1) earlier.append(...old.map(message)); });
+      inside.push(part(`Prompt: ${all.length} message${all.length === 1 ? "" : "s"}`, old.length ? earlier : null, fresh.map(message)));
     }
     if (!run.content) inside.push(el("p", "note", "Prompts, answers, arguments and outputs were left out of this page."));
     if (step.use) inside.push(part("Tokens", facts(Object.entries(step.use).map(([k, v]) => [safe(k), safe(typeof v === "object" ? JSON.stringify(v) : String(v))]))));
@@ -337,12 +362,12 @@
   };
   const choose = (n) => {
     list.chosen = n;
-    document.querySelectorAll("a.s.sel, path.use.sel").forEach((e) => e.classList.remove("sel"));
+    document.querySelectorAll("a.s.sel, path.sel").forEach((e) => e.classList.remove("sel"));
     if (n !== null) {
-      const mark = at("g" + n);
+      const mark = document.querySelector(`a.s[href="#step-${n}"]`);
       if (mark) {
         mark.classList.add("sel");
-        document.querySelectorAll(`path.use[data-s="${n}"]`).forEach((e) => e.classList.add("sel"));
+        document.querySelectorAll(`.segs path[data-s="${n}"]`).forEach((e) => e.classList.add("sel"));
         const box = document.querySelector(".drawing"), r = mark.getBoundingClientRect(), b = box.getBoundingClientRect();
         if (r.left < b.left + 190 || r.right > b.right - 20) box.scrollLeft += r.left - b.left - b.width / 2;
       }
@@ -408,6 +433,14 @@
   addEventListener("beforeprint", () => { document.body.classList.add("paper"); tall.replaceChildren(...list.rows.slice(0, PRINTED).map(row)); if (list.rows.length > PRINTED) tall.append(el("p", "note", `and ${list.rows.length - PRINTED} more`)); tall.style.height = scroller.style.height = "auto"; });
   addEventListener("afterprint", () => { document.body.classList.remove("paper"); filter(); });
 
+  // The list of steps is where the keyboard goes: a thousand drawn steps are no thousand stops.
+  document.querySelectorAll(".drawing a.s").forEach((a) => { a.tabIndex = -1; });
+  document.querySelector(".drawing").addEventListener("pointerover", (e) => {
+    const a = e.target.closest("a.s"); if (!a || a.dataset.told) return;
+    const step = steps.get(Number(a.getAttribute("href").slice(6))), title = document.createElementNS(a.namespaceURI, "title");
+    title.textContent = `#${step.n} ${safe(kind(step)).textContent} of ${safe(step.agent || "?").textContent}${(step.m || []).map((m) => "; " + m).join("")}`;
+    a.dataset.told = "1"; a.prepend(title);
+  });
   filesSection(); planSection(); stepsSection(); route(true);
   document.documentElement.dataset.ready = "true";
 })();
