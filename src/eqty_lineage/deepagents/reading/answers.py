@@ -68,7 +68,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """An answer of ``why`` and ``downstream``: what is reached from :attr:`root`, nearest first; it has no cycles."""
+    """An answer of ``why`` and ``downstream``: what is reached from :attr:`root`; it has no cycles.
+
+    A link comes after all links that lead to its start.
+    """
 
     root: str
     nodes: Mapping[str, Node]
@@ -82,7 +85,7 @@ class Graph:
     def reached(self, what: What, *, signed: bool = False) -> tuple[Node, ...]:
         """Return the nodes of a kind that are reached; with ``signed``, those that signed links alone lead to."""
         keep = {self.root}
-        for link in self.links:  # nearest first: a link's start was reached before
+        for link in self.links:  # a link comes after all that lead to its start
             if link.start in keep and (not signed or link.how is How.SIGNED):
                 keep.add(link.end)
         return tuple(node for key, node in self.nodes.items() if key in keep and node.what is what)

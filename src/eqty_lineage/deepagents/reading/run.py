@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from eqty_lineage.deepagents.reading import accounts, grouping, lanes, turns
+from eqty_lineage.deepagents.reading import accounts, grouping, lanes, naming, tracing, turns
+from eqty_lineage.deepagents.reading.answers import Graph, Reference
 from eqty_lineage.deepagents.reading.asking import Asking
 from eqty_lineage.deepagents.reading.details import Details
 from eqty_lineage.deepagents.reading.document import Document, Source, load
@@ -202,3 +203,22 @@ class Run:
     def files_at(self, step: int | None = None, lane: str = "") -> Mapping[str, Version]:
         """Return the files as a lane knew them after a step (``None``: at the end), by path in order of path."""
         return self._files.at(step, lane)
+
+    # --- asking
+
+    def find(self, reference: str) -> Reference:
+        """Return what a reference names: ``/report.md``, ``/report.md@2``, ``#13``, ``plan@1``, part of a CID.
+
+        Raises:
+            UnknownReferenceError: It names nothing, or several things; the message lists near misses or candidates.
+
+        """
+        return naming.find(self, reference)
+
+    def why(self, reference: str | Reference | Version, depth: int | None = None) -> Graph:
+        """Return what something came from, so many steps back (``None``: to the beginning)."""
+        return tracing.why(self, reference, depth)
+
+    def downstream(self, reference: str | Reference | Version, depth: int | None = None) -> Graph:
+        """Return what came of something, so many steps on (``None``: to the end)."""
+        return tracing.downstream(self, reference, depth)
