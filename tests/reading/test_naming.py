@@ -106,7 +106,7 @@ def test_a_path_with_an_at_sign_is_a_path() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "@", "/reprot.md", "/report.md@9", "…", "zzzzzzzz", "\x1b[31m\n", "#", "#x", "/" * 9999]
+    "text", ["", "@", "/rport.md", "/report.md@9", "…", "zzzzzzzz", "\x1b[31m\n", "#", "#x", "/" * 9999]
 )
 def test_what_names_nothing_is_said_in_one_printable_line(eventful: Run, text: str) -> None:
     with pytest.raises(UnknownReferenceError) as raised:
@@ -117,4 +117,4 @@ def test_what_names_nothing_is_said_in_one_printable_line(eventful: Run, text: s
 
 def test_a_near_miss_is_suggested(eventful: Run) -> None:
     with pytest.raises(UnknownReferenceError, match="did you mean"):
-        eventful.find("/reprot.md")
+        eventful.find("/rport.md")

@@ -130,7 +130,7 @@ def _version(file: File, wanted: str) -> Version:
         found = unnumbered or found
     if len(found) == 1:
         return found[0]
-    asked = _quoted(f"{file.path}@{wanted}")
+    asked = quoted(f"{file.path}@{wanted}")
     if found:
         raise UnknownReferenceError(f"{asked} may be any of {_list(_short(one) for one in found)}")
     versions = _list(dict.fromkeys(_short(one) for one in reversed(file.versions)))
@@ -153,8 +153,8 @@ def _by_cid(run: Run, text: str) -> Reference:
             return found[0]
         if found:
             shown = _list(_with_tail(reference) for reference in found)
-            raise UnknownReferenceError(f"{_quoted(text)} may be any of {shown}")
-    raise UnknownReferenceError(f"nothing is called {_quoted(text)}{_near(run, text)}")
+            raise UnknownReferenceError(f"{quoted(text)} may be any of {shown}")
+    raise UnknownReferenceError(f"nothing is called {quoted(text)}{_near(run, text)}")
 
 
 def _all_of(run: Run, cid: Cid) -> Iterator[Reference]:
@@ -181,7 +181,8 @@ def _with_tail(reference: Reference) -> str:
     return f"{reference.text} (…{reference.cid[-_TAIL:]})"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """Return a text as an error repeats it: on one line, cut."""
     return f'"{visible(text, limit=_LONGEST)}"'
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from eqty_lineage.deepagents.reading import accounts, grouping, lanes, naming, tracing, turns
-from eqty_lineage.deepagents.reading.answers import Graph, Reference
+from eqty_lineage.deepagents.reading import accounts, blaming, differing, grouping, lanes, naming, tracing, turns
+from eqty_lineage.deepagents.reading.answers import Blame, FileDiff, Graph, Reference
 from eqty_lineage.deepagents.reading.asking import Asking
 from eqty_lineage.deepagents.reading.details import Details
 from eqty_lineage.deepagents.reading.document import Document, Source, load
@@ -222,3 +222,11 @@ class Run:
     def downstream(self, reference: str | Reference | Version, depth: int | None = None) -> Graph:
         """Return what came of something, so many steps on (``None``: to the end)."""
         return tracing.downstream(self, reference, depth)
+
+    def blame(self, reference: str | Reference | Version) -> Blame:
+        """Return which version, agent, tool call and model turn wrote each line of a version."""
+        return blaming.blame(self, reference)
+
+    def file_diff(self, before: str | Reference | Version, after: str | Reference | Version) -> FileDiff:
+        """Return what differs between two versions."""
+        return differing.file_diff(self, before, after)
