@@ -73,6 +73,14 @@ matrix *ARGS: sync
 bench-discretion: sync
     {{ python }} benchmarks/discretion.py
 
+# statements verified a second, on the demo's manifest or one given
+bench-verify *ARGS: sync
+    {{ python }} benchmarks/verify.py "$@"
+
+# the corpus of tampered manifests, made and verified anew; writes the table in docs/verification.md
+tamper-table: sync
+    cd tests && ../{{ python }} -m support.tampered
+
 # wheel and sdist into dist/
 build: sync
     {{ python }} -m build --no-isolation

@@ -26,6 +26,8 @@ MOST: Final = 8
 """Processes, unless a number is given."""
 PATIENCE: Final = 120.0
 """Seconds for one batch, which takes a tenth of one."""
+MODULE = worker.__name__
+"""What the processes run."""
 _KILLS: Final[Finding] = (Check.IDS, "unverifiable", "the SDK does not come to an end with it, or dies of it")
 
 
@@ -100,6 +102,10 @@ def _apart(statements: Sequence[Statement], processes: int, progress: Progress |
     finally:
         for one in workers:
             one.stop()
+        for thread in threads:
+            thread.join()
+        for one in workers:
+            one.end()
     return found
 
 
@@ -131,7 +137,7 @@ class _Worker:
             line = process.stdout.readline()
             return [[(check, code, text) for check, code, text in each] for each in json.loads(line)]
         except (OSError, ValueError):  # it is gone: a broken pipe, or a line that is empty
-            self._end()
+            self.end()
             return None
         finally:
             watch.cancel()
@@ -143,7 +149,7 @@ class _Worker:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUTF8": "1"}
         try:
             self._process = process = subprocess.Popen(  # noqa: S603 - this very Python
-                [sys.executable, "-P", "-m", worker.__name__],
+                [sys.executable, "-P", "-m", MODULE],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -157,14 +163,15 @@ class _Worker:
         watch.start()
         try:
             assert process.stdout is not None  # noqa: S101 - for the type checker
-            if process.stdout.readline() != worker.READY:
-                self._end()
+            if process.stdout.readline() != worker.READY or self._stopped:
+                self.end()
                 raise _UnavailableError
         finally:
             watch.cancel()
         return process
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End the process and let go of it."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -175,9 +182,8 @@ class _Worker:
             process.wait()
 
     def stop(self) -> None:
-        """End the process; none is started after this."""
+        """End the process while another thread waits for it; none is started after this."""
         self._stopped = True
         process = self._process
         if process is not None:
             process.kill()
-            process.wait()
