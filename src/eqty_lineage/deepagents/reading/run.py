@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from eqty_lineage.deepagents.reading import accounts, blaming, differing, grouping, lanes, naming, tracing, turns
-from eqty_lineage.deepagents.reading.answers import Blame, FileDiff, Graph, Reference
+from eqty_lineage.deepagents.reading import (
+    accounts,
+    blaming,
+    comparing,
+    differing,
+    grouping,
+    lanes,
+    mermaid,
+    naming,
+    notebook,
+    tracing,
+    turns,
+)
+from eqty_lineage.deepagents.reading.answers import Blame, Comparison, FileDiff, Graph, Reference
 from eqty_lineage.deepagents.reading.asking import Asking
 from eqty_lineage.deepagents.reading.details import Details
 from eqty_lineage.deepagents.reading.document import Document, Source, load
@@ -230,3 +242,17 @@ class Run:
     def file_diff(self, before: str | Reference | Version, after: str | Reference | Version) -> FileDiff:
         """Return what differs between two versions."""
         return differing.file_diff(self, before, after)
+
+    def diff(self, other: Run) -> Comparison:
+        """Return what differs between this run and another one."""
+        return comparing.compare(self, other)
+
+    # --- showing
+
+    def draw_mermaid(self) -> str:
+        """Return the run as the text of a Mermaid flowchart."""
+        return mermaid.draw(self)
+
+    def _repr_html_(self) -> str:
+        """Return the run as a notebook shows it: static, bounded, and not verified."""
+        return notebook.html(self)
