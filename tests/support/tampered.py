@@ -27,6 +27,7 @@ from support.tampering import (
     described,
     every_type,
     identified,
+    introduced,
     merge,
     of_type,
     remove,
@@ -615,6 +616,27 @@ def _(manifest: Manifest) -> None:
     sign(manifest, one["@id"])
 
 
+# --- what an export takes along
+
+
+@case(
+    "nothing; elsewhere the signer had said something of its own key, which comes along without its credential",
+    verdict=Verdict.WITH_LIMITS,
+    of=introduced,
+)
+def _(manifest: Manifest) -> None:
+    """As it was exported."""
+
+
+@case("another key registered", "unsealed", of=introduced)
+def _(manifest: Manifest) -> None:
+    key = next(key for key in of_type(manifest, "DidRegistration"))
+    one = dict(manifest["statements"][key])
+    added = replace(manifest, key, did=somebody(), registeredBy=somebody())
+    manifest["statements"][key] = one
+    sign(manifest, added)
+
+
 # --- without a seal
 
 
@@ -639,7 +661,7 @@ def _(manifest: Manifest) -> None:
 for _type, _field, _value in (
     ("AssociationRegistration", "association", [NEVER]),
     ("EntityRegistration", "entity", "urn:uuid:00000000-0000-0000-0000-000000000000"),
-    ("DidRegistration", "did", "did:key:z6MkezMNUK6uYo58Bqrk2j4GQ7VnoJ9DuiU9bzWDEfgshuxs"),
+    ("DidRegistration", "did", "did:key:z6MkgXD9hNBjNbYqF7uA7dtS1KxDuhVYtnHCW9eTNqRQDwKg"),
     ("GovernanceRegistration", "document", NEVER),
     ("StorageRegistration", "storedOn", NEVER),
     (COMPUTATION, "computation", NEVER),

@@ -29,6 +29,7 @@ Manifest = dict[str, Any]
 
 DATA, METADATA = "DataRegistration", "MetadataRegistration"
 COMPUTATION, CREDENTIAL = "ComputationRegistration", "CredentialRegistration"
+NOBODY = "did:key:z6MkezMNUK6uYo58Bqrk2j4GQ7VnoJ9DuiU9bzWDEfgshuxs"
 CONTEXT = "urn:cid:bafkr4icploa577ziqnb57jlpoj7l2hi5kgt3knxpdtunlttjd3q33zeqpy"
 
 # --- fresh runs
@@ -101,11 +102,27 @@ def every_type() -> bytes:
         statements.add_metadata_statement(str(made[0]).removeprefix("urn:cid:"), '{"name": "count"}', **here)
         statements.add_entity_statement(entity, **here)
         statements.add_metadata_statement(entity, '{"name": "somebody"}', **here)
-        statements.add_did_statement(Signer.load_or_create("tests").did_key, **here)
+        statements.add_did_statement(NOBODY, **here)
         statements.add_association_statement(first, [second_, entity], kinds.INCLUDES, **here)
         statements.add_storage_statement(first, second_, **here)
         statements.add_governance_statement(f"urn:cid:{first}", f"urn:cid:{second_}", **here)
         return runs.exported(context)
+
+
+@functools.cache
+def introduced() -> bytes:
+    """The signer registers and describes its own key elsewhere; then a run is recorded. Every later export has both."""
+    from eqty_sdk import statements  # noqa: PLC0415
+
+    eqty_sdk.set_active_signer(own := Signer.load_or_create("introduced"))
+    try:
+        context = new_context("introduced")
+        with second(), signing():
+            statements.add_did_statement(own.did_key, context=context)
+            statements.add_metadata_statement(own.did_key, '{"name": "the signer"}', context=context)
+        return _recorded("light")
+    finally:
+        eqty_sdk.set_active_signer(Signer.load_or_create("tests"))
 
 
 # --- the tamperer's tools

@@ -16,7 +16,7 @@ from eqty_lineage.deepagents.reading.errors import ReadingError
 from eqty_lineage.deepagents.reading.model import Cid
 from eqty_lineage.deepagents.reading.verification import cids
 from eqty_lineage.deepagents.reading.verification.report import Check, Fault
-from eqty_lineage.deepagents.reading.verification.shapes import COMPUTATION, CREDENTIAL, DATA, METADATA
+from eqty_lineage.deepagents.reading.verification.shapes import COMPUTATION, CREDENTIAL, DATA, DID, METADATA
 from eqty_lineage.deepagents.reading.verification.stated import Stated, Statement, about, listed
 
 _SEAL: Final = {
@@ -145,7 +145,7 @@ def _unsealed(stated: Stated, seals: Seals, keys: set[str]) -> None:
     for key, statement in stated.claims:
         if key in allowed:
             continue
-        if _own(statement, seals.found) and statement["registeredBy"] in keys:
+        if statement["registeredBy"] in keys and (_own(statement, seals.found) or _names_itself(statement)):
             allowed.add(key)
         elif _taken_along(stated, statement, keys, used):
             allowed.add(key)
@@ -162,8 +162,8 @@ def _unsealed(stated: Stated, seals: Seals, keys: set[str]) -> None:
                 seals.faults.append(Fault(Check.SEAL, "unsealed", message, path_of("statements", key)))
     if elsewhere:
         seals.limits.append(
-            f"{elsewhere} statements about contents of this run are in no seal: the same key made them in another "
-            "context, or another run. They give contents further names."
+            f"{elsewhere} statements about contents or signers of this run are in no seal: the same key made them in "
+            "another context, or another run. They give these further names."
         )
 
 
@@ -172,12 +172,19 @@ def _own(statement: Statement, found: Iterable[str]) -> bool:
     return field_ is not None and set(map(bare, listed(statement[field_]))) <= set(found)
 
 
+def _names_itself(statement: Statement) -> bool:
+    """Whether a key only says that it is one: the SDK adds that to every export of what the key signed."""
+    return statement["@type"] == DID and statement["did"] == statement["registeredBy"]
+
+
 def _taken_along(stated: Stated, statement: Statement, keys: set[str], used: Collection[str]) -> bool:
     """Whether an export takes a statement along from an enclosing context."""
     if statement["@type"] in {COMPUTATION, CREDENTIAL} or statement["registeredBy"] not in keys:
         return False
     if statement["@type"] == METADATA and PREFIX + bare(statement["subject"]) in stated.statements:
         return False  # it would rename a step
+    if statement["@type"] == METADATA and statement["subject"] in keys:
+        return True
     return any(bare(name) in used for name in about(statement))
 
 

@@ -18,6 +18,7 @@ CREDENTIAL: Final = "CredentialRegistration"
 COMPUTATION: Final = "ComputationRegistration"
 DATA: Final = "DataRegistration"
 METADATA: Final = "MetadataRegistration"
+DID: Final = "DidRegistration"
 
 _MOST: Final = 20_000
 """CIDs in one statement beyond which it is not given to the SDK."""
@@ -120,7 +121,7 @@ _FIELDS: Final[Mapping[str, Fields]] = {
     CREDENTIAL: {"credential": lambda value: None if isinstance(value, dict) else "a credential is wanted"},
     "AssociationRegistration": {"subject": _thing, "association": _many(_thing), "type": _association},
     "EntityRegistration": {"entity": _thing},
-    "DidRegistration": {"did": _did},
+    DID: {"did": _did},
     "GovernanceRegistration": {"subject": _bare_or_cid, "document": _bare_or_cid},
     "StorageRegistration": {"data": _many(_cid), "storedOn": _place},
 }
