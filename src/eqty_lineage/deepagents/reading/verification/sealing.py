@@ -174,7 +174,7 @@ def _own(statement: Statement, found: Iterable[str]) -> bool:
 
 def _names_itself(statement: Statement) -> bool:
     """Whether a key only says that it is one: the SDK adds that to every export of what the key signed."""
-    return statement["@type"] == DID and statement["did"] == statement["registeredBy"]
+    return statement["@type"] == DID and bool(statement["did"] == statement["registeredBy"])
 
 
 def _taken_along(stated: Stated, statement: Statement, keys: set[str], used: Collection[str]) -> bool:
